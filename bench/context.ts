@@ -7,11 +7,12 @@
  * The message of a commit is the issue, its parent the base. Merges, commits of lock files or documentation alone, of more
  * than ten files, and messages of fewer than three words are skipped. Lines are the old side of the change.
  */
+
 import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createGit, type Git } from '../src/git/git.ts';
 import { repositoryContext } from '../src/prompts/context/context.ts';
-import { isGeneratedPath } from '../src/prompts/context/file-kind.ts';
+import { isGeneratedPath } from '../src/prompts/context/file-facts.ts';
 import type { Known } from '../src/prompts/context/index-file.ts';
 import { type BenchRow, below, inMs, shown } from './support/row.ts';
 

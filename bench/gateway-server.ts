@@ -60,7 +60,7 @@ function realPool(): Pool {
   });
 }
 
-function openGateway(upstream: string, pool: Pick<Pool, 'acquire' | 'outlook'>): Promise<Gateway> {
+function openGateway(upstream: string, pool: Pick<Pool, 'acquire' | 'expectedWait'>): Promise<Gateway> {
   return startGateway({
     pool,
     upstreams: { anthropic: upstream },

@@ -13,7 +13,7 @@ import { withFolder } from './support/folder.ts';
 import { type BenchRow, below, inMs, median, shown } from './support/row.ts';
 
 const PROGRAM = fileURLToPath(new URL('../bin/agentos', import.meta.url));
-const IMPLEMENTER = fileURLToPath(new URL('../test/support/implementers/implementer.mjs', import.meta.url));
+const IMPLEMENTER = fileURLToPath(new URL('../test/support/implementers/implementer.sh', import.meta.url));
 const FILES = 5_000;
 const IDS = ['41', '42', '43', '44', '45', '46'];
 const PARALLEL = 3;
@@ -48,7 +48,7 @@ interface Implemented {
 async function implement(root: string, folder: string, ids: readonly string[], parallel: number): Promise<Implemented> {
   const reviewFile = join(folder, 'review.md');
   await writeFile(reviewFile, review({ verdict: 'APPROVED' }));
-  const models = ['--implementer', `command:node '${IMPLEMENTER}'`, '--reviewer', `command:cat '${reviewFile}'`];
+  const models = ['--implementer', `command:sh '${IMPLEMENTER}'`, '--reviewer', `command:cat '${reviewFile}'`];
   await run(PROGRAM, ['implement', ...ids, '--parallel', `${parallel}`, ...models], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder },

@@ -8,6 +8,7 @@ import type { AgentosEvent } from '../src/core/events.ts';
 import { parseItemId } from '../src/core/ids.ts';
 import { createDirectorySource } from '../src/source/directory.ts';
 import { approvedLld } from '../src/workflow/approved-lld.ts';
+import { commandWriting } from '../test/support/languages/repository.ts';
 import { ISSUE, lldFor, review } from '../test/support/models.ts';
 import { type ByHand, openByHand } from './support/repositories/by-hand.ts';
 import type { TrivialItem } from './support/repositories/item.ts';
@@ -16,7 +17,6 @@ import type { BenchRow } from './support/row.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const PROGRAM = join(PROJECT, 'bin', 'agentos');
-const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.mjs');
 const LIMIT_MS = 3_600_000;
 const SHARE = 0.9;
 
@@ -130,12 +130,10 @@ async function design(root: string, item: TrivialItem, paths: readonly string[],
 }
 
 async function implement(root: string, place: string, { tests, code }: TrivialItem, byHand: ByHand): Promise<Tried> {
-  const plan = join(place, 'plan.json');
-  await writeFile(plan, JSON.stringify({ tests: [tests], code: [code] }));
   await writeFile(join(place, 'review.md'), review({ verdict: 'APPROVED' }));
   const models = [
     '--implementer',
-    `command:'${process.execPath}' '${IMPLEMENTER}' '${plan}'`,
+    await commandWriting(place, { tests: [tests], code: [code] }),
     '--reviewer',
     `command:cat '${join(place, 'review.md')}'`,
   ];

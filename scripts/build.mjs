@@ -32,7 +32,7 @@ const commandsApart = {
 };
 const commandGraph = (names) =>
   Object.fromEntries(names.map((name) => [`commands/${name}`, `src/cli/commands/${name}.ts`]));
-const batchCommands = ['batch', 'eval', 'resume'];
+const batchCommands = ['batch', 'resume'];
 const otherCommands = readdirSync(join(root, 'src/cli/commands'))
   .filter((file) => /^\w+\.ts$/.test(file))
   .map((file) => file.replace(/\.ts$/, ''))

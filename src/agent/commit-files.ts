@@ -13,12 +13,9 @@ const PRIVATE_KEYS: LineSearch = {
   path: '.',
 };
 
-/**
- * The files of a commit or tree, from git's objects alone: what is uncommitted, ignored or only in the folder can't be read. Links are
- * not followed: to git they are texts, and one that leads out of the repository would be no reason to look there.
- */
+/** The files of a commit or tree, read from git's objects, so that nothing else in the folder can be read. Links are not followed. */
 export function readableCommit(git: Git, commit: string, exclude: readonly string[]): ReadableFiles {
-  // Its list of files costs nothing where no tool is called.
+  // Opened only if a tool is called.
   let opened: Promise<BaseCommit> | null = null;
   const open = (): Promise<BaseCommit> => {
     opened ??= openCommit(git, commit);

@@ -4,25 +4,23 @@ import type { Answer } from '../models/ask-vendor.ts';
 import { type ModelRound, type PromptPart, promptText } from '../models/port.ts';
 import type { VendorPrompt } from '../models/vendors.ts';
 import { readableCommit } from './commit-files.ts';
-import { withCacheMarks } from './conversation.ts';
-import { type Conversation, converse } from './loop.ts';
-import type { Explore, ExploredPlace, ExploredQuestion, ExploringReply } from './port.ts';
+import { type Conversation, converse, withCacheMarks } from './loop.ts';
+import type { Explore, ExploredQuestion, ExploringReply } from './port.ts';
 import { createToolSet, type Tool, type ToolSet } from './tool.ts';
-import { list, read, search } from './tools/reading.ts';
-import { findSymbol, history } from './tools/repository.ts';
+import { findSymbol, history, list, read, search } from './tools/reading.ts';
 
 export interface ExploreOptions {
   git: Git;
-  /** Paths and folders that no model is shown. */
+  /** Paths and folders that models must not see. */
   exclude: readonly string[];
-  /** Calls to the model for one answer. */
+  /** Calls for one answer. */
   maxRounds: number;
   /** Input and output of these calls together. */
   maxTokens: number;
   mask: (text: string) => string;
 }
 
-/** What tools may give back in one conversation: all of it is sent again with every later call. */
+/** Of all results of tools in one conversation: they are sent again with every later call. */
 const MOST_CHARS = 400_000;
 
 const MAY_LOOK = `You may look at the repository with the tools you are given before you answer: read the code that the task is about,
@@ -42,13 +40,13 @@ const WITHHELD =
 const NO_MORE_TOOLS = 'You can call no more tools. Answer now with what the task asks for, and with nothing else.';
 
 /**
- * A model may call read-only tools over a commit before it answers. One that calls none has been asked once, as without
- * tools. What a reviewer has to judge is withheld from its second call on:
+ * A model may call read-only tools over a commit before it answers. A reviewer does not see the draft from its second call on,
+ * until it answers:
  *
  *   first call   – everything is shown. No tool called → that is the answer
- *   looking      – a tool called → looking; the bounds are reached → answering. No tool called: a drafter's is the answer;
- *                  a reviewer's is its diagnosis → answering
- *   answering    – a reviewer is given what it judges; no tool may be called any more → that is the answer
+ *   looking      – a tool called → looking, or answering if the bounds are reached
+ *                  no tool called → a drafter's reply is the answer; a reviewer's is its diagnosis → answering
+ *   answering    – a reviewer sees the draft again; no tool may be called → that is the answer
  */
 export function createExplore(options: ExploreOptions): Explore {
   const { git, exclude } = options;
@@ -57,7 +55,7 @@ export function createExplore(options: ExploreOptions): Explore {
   return async (question) => {
     const { tree, commit, spec } = question;
     if (options.maxRounds === 1 || withoutTools.has(spec)) return (await askPlainly(question)).text;
-    if (opened?.tree !== tree) opened = { tree, tools: toolsFor(git, { tree, commit }, exclude) };
+    if (opened?.tree !== tree) opened = { tree, tools: toolsFor(git, tree, commit, exclude) };
     const ask: ExploredQuestion['ask'] = async (call) => {
       try {
         return await question.ask(call);
@@ -76,11 +74,7 @@ function askPlainly({ system, parts, ask }: ExploredQuestion): Promise<Exploring
   return ask({ round: 1, system, parts, conversation: null, mayEnd: true });
 }
 
-function toolsFor(
-  git: Git,
-  { tree, commit }: Pick<ExploredPlace, 'tree' | 'commit'>,
-  exclude: readonly string[],
-): ToolSet {
+function toolsFor(git: Git, tree: string, commit: string, exclude: readonly string[]): ToolSet {
   const files = readableCommit(git, tree, exclude);
   const tools: Tool[] = [list(files), read(files), search(files), findSymbol(files), history(files, git, commit)];
   return createToolSet(tools, git.directory);
@@ -96,7 +90,7 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
   const turns: VendorPrompt = [];
   let opening: PromptPart[] = parts;
   let phase: 'first' | 'looking' | 'answering' = 'first';
-  /** To the letter, as it was without tools. */
+  /** The last reply, unchanged. */
   let last = '';
 
   const answerOf: Conversation['ask'] = async (round) => {
@@ -130,7 +124,7 @@ function asAnswer({ text, parts, usage, metered }: ExploringReply): Answer {
   return { parts: parts ?? [{ type: 'text', text }], cut: false, answered: null, usage, metered };
 }
 
-/** A server or model that has no tools refuses a request that names some. Such a request was not paid for. */
+/** A server or model without tools refuses a request that names some; such a request is not paid for. */
 function refusesTools(error: unknown): boolean {
   if (!(error instanceof AgentosError) || error.problem.code !== 'provider-refused-request') return false;
   const { status, detail } = error.problem;

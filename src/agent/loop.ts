@@ -1,5 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
+import { detailOf } from '../core/reason.ts';
 import {
   type Answer,
   type AnswerCall,
@@ -9,25 +10,22 @@ import {
   type VendorAccess,
   type VendorQuestion,
 } from '../models/ask-vendor.ts';
-import { detailOf } from '../models/detail.ts';
-import type { VendorPrompt } from '../models/vendors.ts';
-import { answerAttributes, askedAttributes } from '../telemetry/gen-ai.ts';
+import type { VendorMarks, VendorPrompt } from '../models/vendors.ts';
+import { answerAttributes, askedAttributes } from '../telemetry/span.ts';
 import { traced, wantsContent } from '../telemetry/tracer.ts';
-import { answerTurn, callsOf, openingTurns, resultsTurn, userTurn, withCacheMarks } from './conversation.ts';
 import type { WriteReply, WriteRequest, Writer } from './port.ts';
-import { createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
+import { argumentsOf, createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
 import { list, read, search } from './tools/reading.ts';
-import { runTests } from './tools/run-tests.ts';
-import { edit, remove, write } from './tools/writing.ts';
+import { edit, remove, runTests, write } from './tools/writing.ts';
 import type { OpenTranscript, Transcript } from './transcript.ts';
 import { readableWorktree } from './worktree-files.ts';
 import { openWorktree, type Worktree } from './worktree-path.ts';
 
 export interface LoopOptions extends VendorAccess {
-  /** Calls to the model in one conversation, stored ones counted too. */
+  /** Calls in one conversation, replayed ones included. */
   maxRounds: number;
   costOf: (usage: Usage) => number | null;
-  /** Over all that goes to the log or back to the model. */
+  /** For all text that goes to the log or back to the model. */
   mask: (text: string) => string;
   transcripts?: OpenTranscript | undefined;
 }
@@ -36,27 +34,26 @@ export interface LoopOptions extends VendorAccess {
 export interface Conversation {
   /** The model, for messages. */
   agent: string;
-  /** What was said before the first call; the loop adds to it. */
+  /** The opening turns; the loop appends to them. */
   turns: VendorPrompt;
   tools: ToolSet;
   maxRounds: number;
-  /** One call, whose answer is stored before it is returned. */
+  /** One call; its answer is stored before it is returned. */
   ask: (round: number) => Promise<{ answer: Answer; replayed: boolean }>;
-  /** Absent: an answer without a call is the end. Else it decides by all that was said up to now. */
+  /** Decides after each round. Absent: an answer without a tool call is the end. */
   next?: (facts: RoundFacts) => 'end' | 'continue' | { say: string };
   signal: AbortSignal;
   onLine: (line: string) => void;
-  /** Of what is said now, not of what was stored. */
+  /** Of new rounds, not of replayed ones. */
   transcript?: Transcript | undefined;
-  /** Over all that goes to the log or back to the model. */
   mask: (text: string) => string;
 }
 
-/** What came of a round, and of all up to it. */
 interface RoundFacts {
   round: number;
+  /** Of tools in this round. */
   calls: number;
-  /** That tools gave back, and that the vendor counted, in and out. */
+  /** Of all results of tools, and of all calls, up to now. */
   chars: number;
   tokens: number;
 }
@@ -103,7 +100,6 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
   };
 }
 
-/** What a model may do in a worktree: look at its files, change them, and have its tests run. */
 export function worktreeTools(worktree: Worktree, run?: WriteRequest['runTests']): ToolSet {
   const files = readableWorktree(worktree);
   const tools: Tool[] = [list(files), read(files), search(files), write(worktree), edit(worktree), remove(worktree)];
@@ -111,10 +107,9 @@ export function worktreeTools(worktree: Worktree, run?: WriteRequest['runTests']
 }
 
 /**
- * A conversation until the model calls no tool. A round is one call to the model, as a durable step of its own
- * (`code-1.3`), and then what it asked for, in its order. Only the calls are stored, and what runs of tests said: a loop that was
- * killed begins again with the files as they were, does the stored rounds' work once more, and comes to the same question
- * where it stopped.
+ * A conversation until the model calls no tool. A round is one call to the model, as a durable step (`code-1.3`), and then the
+ * tools that it calls, in order. Only answers and results of test runs are stored: a loop that was killed starts again with
+ * the files of its start, repeats the tool calls of the stored rounds, and comes to the question where it stopped.
  */
 export async function converse(conversation: Conversation): Promise<Pick<WriteReply, 'text' | 'answered'>> {
   const { agent, turns, maxRounds, ask, next, onLine, transcript, mask } = conversation;
@@ -132,7 +127,7 @@ export async function converse(conversation: Conversation): Promise<Pick<WriteRe
     const calls = callsOf(answer);
     const words = textOfAnswer(answer).trim();
     text = words || text;
-    // An answer without a call may be a document, and that is no line of a log.
+    // An answer without a call may be a document, which does not belong in the log.
     const isSaidLater = next !== undefined && calls.length === 0;
     if (words !== '' && !isSaidLater) say(words);
     const asked = calls.map(({ toolName: name, input }) => ({ name, input }));
@@ -158,7 +153,7 @@ export async function converse(conversation: Conversation): Promise<Pick<WriteRe
   throw new AgentosError({ code: 'agent-rounds', agent, rounds: maxRounds });
 }
 
-/** The stored answer to this very conversation, or one call, stored before anything follows from it. */
+/** The stored answer to this conversation, or one call. */
 async function answerOf(
   options: LoopOptions,
   { step, journal, signal, onProgress }: WriteRequest,
@@ -182,7 +177,7 @@ async function answerOf(
   return { answer, replayed };
 }
 
-/** One call as a span. What was asked is not repeated in each: the task is in the span above, the rest are answers. */
+/** One call as a span. It has no prompt: the task is in the parent span, the rest are earlier answers. */
 function tracedAsk(options: LoopOptions, question: VendorQuestion): Promise<Answer> {
   const { spec, costOf } = options;
   return traced(`chat ${spec.model}`, { kind: 'client', attributes: askedAttributes(spec, 'chat') }, async (span) => {
@@ -204,13 +199,13 @@ function tracedAsk(options: LoopOptions, question: VendorQuestion): Promise<Answ
 }
 
 const MOST_CALLS = 64;
-/** Of all results together: every later call of the conversation sends them again. */
+/** Of all results of one answer. */
 const MOST_CHARS = 200_000;
 const CUT_SHORT = 'Your answer was cut off at the limit of its length. Continue in smaller steps.';
 const CUT_OFF =
   'your answer was cut off at the limit of its length, so none of its calls was made; write less at a time';
 
-/** What the calls of one answer came to, one after another and in their order. */
+/** Runs the calls of one answer in order. */
 async function runCalls(
   calls: readonly AnswerCall[],
   { tools, signal }: Pick<Conversation, 'tools' | 'signal'>,
@@ -229,14 +224,14 @@ async function runCalls(
   return results;
 
   function whyNot(): string | null {
-    // The answer has no end, so that its calls may be halves of what was meant.
+    // The end of the answer is missing, so its calls may be incomplete.
     if (cut) return CUT_OFF;
     if (results.length >= MOST_CALLS) return `no more than ${MOST_CALLS} calls at a time`;
     return chars >= MOST_CHARS ? 'the results before this one were too long; ask again' : null;
   }
 }
 
-/** Of the calls that were made now; what was stored has been paid for before. */
+/** Of new calls; replayed ones were booked before. */
 function createBill(costOf: LoopOptions['costOf']) {
   let usage = NO_USAGE;
   let costUsd: number | null = 0;
@@ -253,4 +248,53 @@ function createBill(costOf: LoopOptions['costOf']) {
     },
     total: () => ({ calls, usage, costUsd, metered }),
   };
+}
+
+type Turn = VendorPrompt[number];
+
+function openingTurns(system: string, task: string): Turn[] {
+  return [{ role: 'system', content: system }, userTurn(task)];
+}
+
+function userTurn(text: string): Turn {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function callsOf({ parts }: Answer): AnswerCall[] {
+  return parts.filter((part) => part.type === 'tool-call');
+}
+
+/** The answer as a turn; null if it is empty, because vendors refuse empty turns and texts. */
+function answerTurn({ parts }: Answer): Turn | null {
+  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '' || part.providerOptions);
+  if (said.every(({ type }) => type === 'reasoning')) return null;
+  return {
+    role: 'assistant',
+    // Vendors take objects only, also for an invalid call.
+    content: said.map((part) => (part.type === 'tool-call' ? { ...part, input: argumentsOf(part.input) ?? {} } : part)),
+  };
+}
+
+function resultsTurn(results: readonly { call: AnswerCall; result: Pick<ToolResult, 'ok' | 'text'> }[]): Turn {
+  return {
+    role: 'tool',
+    content: results.map(({ call: { toolCallId, toolName }, result: { ok, text } }) => ({
+      type: 'tool-result',
+      toolCallId,
+      toolName,
+      output: { type: ok ? 'text' : 'error-text', value: text },
+    })),
+  };
+}
+
+/** The vendor with cache marks accepts at most this many. */
+const MOST_MARKS = 4;
+
+/** Asks the vendor to cache what was sent so far: the opening turns, and the last ones, which the next calls start with. */
+export function withCacheMarks(turns: readonly Turn[], mark: VendorMarks | undefined, openings = 2): Turn[] {
+  if (mark === undefined) return [...turns];
+  const opening = turns.slice(0, openings).keys();
+  const later = [...turns.keys()].slice(openings).filter((index) => turns[index]?.role !== 'assistant');
+  const marked = new Set([...opening, ...later.slice(-(MOST_MARKS - 2))]);
+  return turns.map((turn, index) => (marked.has(index) ? { ...turn, providerOptions: mark } : turn));
 }

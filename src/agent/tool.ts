@@ -1,31 +1,30 @@
 import { z } from 'zod';
+import { untilAborted } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
+import { detailOf } from '../core/reason.ts';
 import type { AnswerCall } from '../models/ask-vendor.ts';
-import { untilAborted } from '../models/call-bounds.ts';
-import { detailOf } from '../models/detail.ts';
 import type { VendorTool } from '../models/vendors.ts';
-import { argumentsOf } from './conversation.ts';
 
 /**
- * Something that the model may do. The same call on the same files has the same result, to the letter (or one that is
- * stored): a killed loop resumes by doing its calls again, and finds the answers that were paid for by what it then asks.
+ * A tool of a model. The same call on the same files has exactly the same result: a loop that was killed repeats its calls, and
+ * finds the stored answers by the prompts that follow from them.
  */
 export interface Tool<Schema extends z.ZodType = z.ZodType> {
   name: string;
   description: string;
   schema: Schema;
-  /** It changes files, so it is never left half done. */
+  /** It changes files, and is not aborted half way. */
   changes: boolean;
-  /** What it was asked to work on, for the log. */
+  /** What it works on, for the log. */
   about(input: z.output<Schema>): string;
-  /** `note`: what came of it, for the log. */
+  /** `note`: for the log. */
   run(input: z.output<Schema>, signal: AbortSignal): Promise<{ text: string; note?: string }>;
 }
 
-/** Why a tool can't do what it was asked to. It is told to the model, and leaves no tool set. */
+/** Why a tool can't do something: a result for the model. */
 export class NotDone extends Error {}
 
-/** What the model gets back, and what the log says. */
 export interface ToolResult {
   ok: boolean;
   text: string;
@@ -36,15 +35,14 @@ export function failed(line: string, why: string): ToolResult {
   return { ok: false, text: `Not done: ${why}.`, line: `${line}: ${why}` };
 }
 
-/** What a model may do in one conversation. */
 export interface ToolSet {
-  /** As the vendors' packages want them; part of a step's inputs. */
+  /** For the vendors' packages; part of a step's inputs. */
   definitions: VendorTool[];
-  /** What is wrong with a call is a result like any other; only a bound or a broken disk is thrown. */
+  /** A wrong call is a result for the model; only a timeout or a disk error is thrown. */
   run(call: Pick<AnswerCall, 'toolName' | 'input'>, signal: AbortSignal): Promise<ToolResult>;
 }
 
-/** `directory`: where the tools work, for the error that says that it can't be used. */
+/** `directory`: for the error of a folder that can't be used. */
 export function createToolSet(tools: readonly Tool[], directory: string): ToolSet {
   return {
     definitions: tools.map(({ name, description, schema }) => {
@@ -60,7 +58,7 @@ export function createToolSet(tools: readonly Tool[], directory: string): ToolSe
       }
       const args = argumentsOf(call.input);
       if (args === null) return failed(tool.name, 'the arguments are not a JSON object');
-      // Models say null for what they leave out.
+      // Models write null for an optional argument.
       const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
       const parsed = tool.schema.safeParse(given);
       if (!parsed.success) return failed(tool.name, detailOf(z.prettifyError(parsed.error)));
@@ -77,4 +75,10 @@ export function createToolSet(tools: readonly Tool[], directory: string): ToolSe
       }
     },
   };
+}
+
+/** Null if the input is not a JSON object. */
+export function argumentsOf(input: string): Record<string, unknown> | null {
+  const value = parseJson(input.trim() === '' ? '{}' : input);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
 }

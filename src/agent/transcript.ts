@@ -3,23 +3,22 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, createGzip, gunzip } from 'node:zlib';
-import { parseJson } from '../core/json.ts';
-import { type Fields, fieldsOf } from '../models/json-fields.ts';
+import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 
-/** What one call of an agent said and did, as lines of JSON: the events of its program as they came, and a few of our own. */
+/** One call of an agent as lines of JSON: the events of its program, and a few of our own. */
 export interface Transcript {
-  /** A line of JSON, as it came. */
+  /** An event of the program. */
   add(line: string): void;
   note(event: TranscriptNote): void;
   close(): Promise<void>;
 }
 
-/** Our own lines among those of the agent's program. */
-export type TranscriptNote =
+/** Our own events. */
+type TranscriptNote =
   | { type: 'agentos-start'; step: string; agent: string; at: string }
-  /** A line that was no event. */
+  /** A line of the program that is not an event. */
   | { type: 'agentos-line'; stream: 'stdout' | 'stderr'; text: string }
-  /** A round of the built-in agent, and what a tool gave back. */
+  /** A round of the built-in agent, and the result of a tool. */
   | { type: 'agentos-answer'; round: number; text: string; calls: { name: string; input: string }[] }
   | { type: 'agentos-result'; name: string; ok: boolean; text: string }
   | { type: 'agentos-end'; exitCode: number | null; signal: string | null };
@@ -28,14 +27,11 @@ export type OpenTranscript = (about: { step: string; agent: string }) => Transcr
 
 /** Of one call, before it is compressed. */
 const MOST_CHARS = 64 * 1024 * 1024;
-/** What a killed worker may lose. */
+/** A killed worker may lose this much. */
 const FLUSH_MS = 1_000;
 const SUFFIX = '.jsonl.gz';
 
-/**
- * Transcripts of an item, one file for each call, numbered in their order: `003-code-1.jsonl.gz`. They are a record: one that
- * can't be written fails nothing.
- */
+/** Transcripts of an item, one file per call, numbered: `003-code-1.jsonl.gz`. A file that can't be written is not an error. */
 export function createTranscripts(folder: string, mask: (text: string) => string): OpenTranscript {
   return ({ step, agent }) => {
     const gzip = createGzip();
@@ -78,12 +74,12 @@ function nextFile(folder: string, step: string): string {
   try {
     mkdirSync(folder, { recursive: true });
   } catch {
-    // Then the file can't be opened either, which is seen there.
+    // Opening the file will fail, too.
   }
   return join(folder, `${String(transcriptFiles(folder).length + 1).padStart(3, '0')}-${step}${SUFFIX}`);
 }
 
-/** In the order of the calls; none where there is no such folder. */
+/** In the order of the calls. */
 export function transcriptFiles(folder: string): string[] {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(SUFFIX));
@@ -93,12 +89,12 @@ export function transcriptFiles(folder: string): string[] {
   }
 }
 
-/** The events in a file; of one that was cut off by a kill, those before the cut. */
+/** The events in a file; if a kill has cut it off, those before the cut. */
 export async function readTranscript(file: string): Promise<Fields[]> {
   const text = await promisify(gunzip)(await readFile(file), { finishFlush: constants.Z_SYNC_FLUSH });
   return text
     .toString('utf8')
     .split('\n')
     .map((line) => fieldsOf(parseJson(line)))
-    .filter((event) => event['type'] !== undefined);
+    .filter((event) => event['type'] !== undefined || event['method'] !== undefined);
 }

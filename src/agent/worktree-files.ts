@@ -9,7 +9,6 @@ import { NotDone } from './tool.ts';
 import type { FoundLines, LineSearch, ReadableFiles } from './tools/reading.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
 
-/** The files of a worktree, as the reading tools see them. */
 export function readableWorktree(worktree: Worktree): ReadableFiles {
   const locateToRead = (asked: string): Promise<Place> => locate(worktree, asked, 'read');
   return {
@@ -25,12 +24,12 @@ export function readableWorktree(worktree: Worktree): ReadableFiles {
 
 const INSTALLED = ['node_modules', '__pycache__', '.venv'];
 
-/** Git in the worktree. The ceiling keeps it from asking a repository around. */
+/** Git in the worktree; the ceiling keeps it from finding a repository around it. */
 function gitIn({ root }: Worktree): Git {
   return createGit(root, { ...withoutSecrets(process.env, [], []), GIT_CEILING_DIRECTORIES: dirname(root) });
 }
 
-/** The files that belong to the repository or would with the next commit, in a stable order, without secrets. */
+/** Tracked and untracked files, sorted, without ignored ones and secrets. */
 async function worktreeFiles(worktree: Worktree): Promise<string[]> {
   const git = gitIn(worktree);
   const ask = async (...which: string[]): Promise<string[]> => {
@@ -45,7 +44,7 @@ async function worktreeFiles(worktree: Worktree): Promise<string[]> {
   return [...new Set(known)].filter((path) => !deleted.has(path) && isShown(path)).sort();
 }
 
-/** Whether lists and searches name it. */
+/** Whether lists and searches show a path. */
 export function isShown(path: string): boolean {
   const segments = path.split('/');
   const isOurs = segments.some((segment) => INSTALLED.includes(segment)) || isTemporaryFile(segments.at(-1) ?? '');
@@ -55,9 +54,8 @@ export function isShown(path: string): boolean {
 const SEARCH_MS = 30_000;
 const SEARCH_BYTES = 4 * 1024 * 1024;
 
-/** The lines that match, by path and number, in the files that may be shown. */
 async function searchLines(worktree: Worktree, search: LineSearch): Promise<FoundLines> {
-  // What is tracked although it is ignored is not among the untracked.
+  // With --untracked, git skips files that are tracked although they are ignored.
   const git = gitIn(worktree);
   const [tracked, all] = await Promise.all([grepLines(git, search), grepLines(git, search, { untracked: true })]);
   const found = new Map([...tracked.lines, ...all.lines].map((line) => [`${line.path}\0${line.line}`, line]));
@@ -75,7 +73,7 @@ async function searchLines(worktree: Worktree, search: LineSearch): Promise<Foun
   return { lines: lines.filter(({ path }) => readable.has(path)), cut: tracked.cut || all.cut };
 }
 
-/** What git finds in the files of the worktree or of a commit, whether they may be shown or not. */
+/** Matches in the files of the worktree or of a commit, secrets included. */
 export async function grepLines(
   git: Git,
   { text, isRegex, ignoreCase, path }: LineSearch,
@@ -97,7 +95,7 @@ export async function grepLines(
     });
     const cut = output.length >= SEARCH_BYTES;
     const lines = output.toString('utf8').split('\n');
-    // The last is empty, or was cut off.
+    // The last line is empty, or cut off.
     return { lines: lines.slice(0, -1).flatMap((line) => foundLine(line.slice(prefix.length))), cut };
   } catch (error) {
     if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') throw error;
@@ -116,7 +114,6 @@ function foundLine(output: string): FoundLines['lines'] {
 
 const LARGEST_BYTES = 4 * 1024 * 1024;
 
-/** The text of a file that may be shown, byte-order mark and line ends as they are. */
 export async function readText({ path, absolute, kind, secret }: Place): Promise<string> {
   refuseUnreadable({ path, kind, secret });
   try {
@@ -138,7 +135,6 @@ function hidden(path: string): NotDone {
   return new NotDone(`${path} may hold secrets and is not shown`);
 }
 
-/** The text of what a readable file holds, if it is text without keys. */
 export async function shownText(path: string, size: number, read: () => Promise<Buffer>): Promise<string> {
   if (size > LARGEST_BYTES) throw new NotDone(`${path} is too large to be read (${size} bytes)`);
   const text = decoded(await read());
@@ -156,7 +152,7 @@ function decoded(bytes: Buffer): string | null {
   }
 }
 
-/** Puts a text into its place as a whole, with the permissions that the file had; a hard link elsewhere keeps the old text. */
+/** Replaces a file by renaming, with the same permissions: a hard link elsewhere keeps the old text. */
 export async function saveText(place: Place, text: string): Promise<void> {
   const bytes = Buffer.byteLength(text);
   if (bytes > LARGEST_BYTES) throw new NotDone(`${bytes} bytes are too much for one file`);
@@ -169,10 +165,10 @@ export async function saveText(place: Place, text: string): Promise<void> {
   }
 }
 
-/** No other path would help: the disk is full, or gone. */
+/** The disk is full or gone: another path would not help. */
 const HOPELESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE']);
 
-/** Why a change of a file failed: for the model, unless no other path could help. */
+/** The error of a failed write: for the model, unless another path would not help. */
 export function notWritten(error: unknown, { path, absolute }: Place): unknown {
   const unwritable = error instanceof AgentosError && error.problem.code === 'output-unwritable';
   const code = systemCode(unwritable ? error.cause : error);

@@ -7,22 +7,22 @@ import { NotDone } from './tool.ts';
 
 /** The folder that the model's paths are relative to. */
 export interface Worktree {
-  /** As it was named; the model may have seen it somewhere. */
+  /** The path by which the model may know it. */
   given: string;
-  /** Without any link in it. */
+  /** With all links resolved. */
   root: string;
 }
 
 export type Purpose = 'read' | 'write' | 'remove';
 
-/** A path that was looked at component by component and stays inside. */
+/** A path inside the worktree; every component was checked. */
 export interface Place {
   /** Relative to the worktree, with slashes; `.` for the worktree itself. */
   path: string;
-  /** Where it really is: no component is a link, but for the last one of what is to be removed. */
+  /** The real path. Only its last component may be a link, if the link itself is to be removed. */
   absolute: string;
   kind: 'file' | 'folder' | 'link' | 'other' | 'missing';
-  /** Its name, or the name of what a link leads to, is one that holds secrets. */
+  /** By its name, or by the name of a link's target, it may hold secrets. */
   secret: boolean;
 }
 
@@ -36,8 +36,8 @@ export async function openWorktree(given: string): Promise<Worktree> {
 }
 
 /**
- * Where a path of the model's leads; not done where it may not go there. Links are followed only while they stay inside, at
- * every component, so that a link made earlier, or a parent folder of a file that is not there yet, opens no way out.
+ * Resolves a path of the model; throws `NotDone` if it leads out or is forbidden. Every component is checked, so that no link,
+ * also above a file that does not exist yet, leads out.
  */
 export async function locate(worktree: Worktree, asked: string, purpose: Purpose): Promise<Place> {
   const path = namedPath(worktree, asked, purpose);
@@ -52,7 +52,7 @@ export async function locate(worktree: Worktree, asked: string, purpose: Purpose
   }
 }
 
-/** The path with `.` and `..` resolved by their letters; not done where it leads out, or to what no path may hold. */
+/** The path with `.` and `..` resolved, without looking at the disk; throws `NotDone` if it leads out or is forbidden. */
 export function namedPath(worktree: Worktree, asked: string, purpose: Purpose): string {
   const segments = segmentsOf(worktree, asked);
   refuseForbidden(segments, purpose);
@@ -78,7 +78,7 @@ function segmentsOf({ given, root }: Worktree, asked: string): string[] {
 
 const PROTECTED = new Set(['.git', 'git~1', '.agentos']);
 
-/** True for what no path may hold, in any spelling. */
+/** Git's folder and ours, in any spelling. */
 export function isProtected(path: string): boolean {
   return path.split('/').some((segment) => PROTECTED.has(plainName(segment)));
 }
@@ -90,10 +90,7 @@ function refuseForbidden(segments: readonly string[], purpose: Purpose): void {
     throw new NotDone('node_modules holds installed packages: not to be changed');
 }
 
-/**
- * File systems that don't tell cases apart, that ignore invisible characters, or that drop dots, spaces and
- * streams at the end, take other spellings for the same name.
- */
+/** Some file systems ignore case, invisible characters, or dots, spaces and streams at the end. */
 function plainName(segment: string): string {
   return segment
     .replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')

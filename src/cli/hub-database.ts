@@ -1,16 +1,12 @@
-import { AgentosError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { type Database, openDatabase } from '../hub/database.ts';
 import { requireSchema } from '../hub/migrations.ts';
-import { type DatabaseFlags, databaseOf } from './request.ts';
+import { type DatabaseFlags, databaseOf } from './place.ts';
 
 export function requireDatabase(flags: DatabaseFlags): string {
   const url = databaseOf(flags);
   if (url !== null) return url;
-  throw new AgentosError({
-    code: 'usage',
-    reason: 'Which database?',
-    hint: 'Name it with --database postgres://…, or in AGENTOS_DATABASE_URL.',
-  });
+  throw usageError('Which database?', 'Name it with --database postgres://…, or in AGENTOS_DATABASE_URL.');
 }
 
 /** For a command that does one thing with the database; `anyVersion`: of whatever schema. */

@@ -1,15 +1,15 @@
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import type { Project } from '../run/project.ts';
+import { type DatabaseFlags, databaseOf } from './place.ts';
 import { printProblem } from './problem.ts';
-import { type DatabaseFlags, databaseOf } from './request.ts';
 import { version } from './version.ts';
 
 /** Brings home what runs at the hub have done since. What is known here is shown in any case. */
 export async function lookAtHubFirst(project: Project, flags: DatabaseFlags): Promise<void> {
   const databaseUrl = databaseOf(flags);
   if (databaseUrl === null) return;
-  const { lookAtHub } = await import('../run/hub-sync.ts');
+  const { lookAtHub } = await import('../run/hub/hub-sync.ts');
   await lookAtHub({ project, databaseUrl, version }).catch((error: unknown) =>
     printProblem(toErrorRecord(error).problem),
   );
@@ -24,7 +24,7 @@ export async function decideAtHub<T>(
 ): Promise<T> {
   const databaseUrl = databaseOf(flags);
   if (databaseUrl === null) return decide();
-  const { withHubJournal } = await import('../run/hub-sync.ts');
+  const { withHubJournal } = await import('../run/hub/hub-sync.ts');
   return withHubJournal({ project, databaseUrl, version }, id, decide);
 }
 
@@ -33,7 +33,7 @@ export async function followAtHub(project: Project, flags: DatabaseFlags): Promi
   await lookAtHubFirst(project, flags);
   const databaseUrl = databaseOf(flags);
   if (databaseUrl === null) return async () => undefined;
-  const { followHubRuns } = await import('../run/hub-sync.ts');
+  const { followHubRuns } = await import('../run/hub/hub-sync.ts');
   const stop = new AbortController();
   const following = followHubRuns({ project, databaseUrl, version }, stop.signal);
   return async () => {

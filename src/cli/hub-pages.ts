@@ -3,11 +3,11 @@ import { AgentosError } from '../core/errors.ts';
 import type { HubPages } from '../hub/hub.ts';
 import { keptSecret } from '../hub/secret-file.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
-import { followHubRuns } from '../run/hub-sync.ts';
-import { lookingBack } from '../run/project.ts';
+import { followHubRuns } from '../run/hub/hub-sync.ts';
+import { withCachedIssues } from '../run/project.ts';
 import { createDashboard } from '../ui/server/server.ts';
 import { createSession, newToken } from '../ui/server/session.ts';
-import { projectOf } from './request.ts';
+import { projectOf } from './place.ts';
 import { version } from './version.ts';
 
 interface PagesPlace {
@@ -23,7 +23,7 @@ interface PagesPlace {
  * decisions and files belong to those who submitted.
  */
 export async function openHubPages({ repo, base, databaseUrl, port }: PagesPlace): Promise<HubPages> {
-  const project = lookingBack(await projectOf({ repo, baseDir: join(base, 'hub', 'pages') }));
+  const project = withCachedIssues(await projectOf({ repo, baseDir: join(base, 'hub', 'pages') }));
   await prepareStateFolder(project.paths.base);
   const tokenFile = join(base, 'hub', 'pages-token');
   const session = createSession({ token: await keptSecret(tokenFile, newToken), port, hosts: null });

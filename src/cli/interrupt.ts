@@ -69,6 +69,6 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
   };
 }
 
-function exitCodeFor(signal: NodeJS.Signals): number {
+export function exitCodeFor(signal: NodeJS.Signals | null): number {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }

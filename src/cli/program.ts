@@ -1,7 +1,6 @@
 import { Argument, Command, Option } from 'commander';
-import { AgentosError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
-import { runs } from './action.ts';
 import {
   addBatchFlags,
   addDatabaseFlag,
@@ -12,18 +11,17 @@ import {
   addResumeFlags,
   addWatchFlags,
   port,
+  runs,
 } from './flags.ts';
 import { addHubCommands } from './hub-program.ts';
 import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
-/**
- * The command tree. Actions load their code when they run: what `--version` and `--help` don't need, they don't wait for.
- */
+/** The command tree. Actions load their code when they run, so that `--version` and `--help` are fast. */
 export function createProgram(): Command {
   const program = new Command('agentos')
     .description(
-      'Turns a backlog of issues into reviewed low-level designs and tested branches: one model drafts, another reviews, nothing is paid for twice.',
+      'Turn a backlog of issues into reviewed low-level designs and tested branches: one model drafts, another reviews, nothing is paid for twice.',
     )
     .version(version)
     .showSuggestionAfterError(false)
@@ -34,7 +32,7 @@ export function createProgram(): Command {
     .helpCommand(false)
     .addHelpText(
       'after',
-      '\nTry it without any key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 success, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
+      '\nTry it without a key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 success, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
     );
 
   const command = (name: string, description: string, examples: string[]): Command =>
@@ -45,80 +43,81 @@ export function createProgram(): Command {
       .showSuggestionAfterError(false)
       .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
 
+  const until = () =>
+    new Option('--until <stage>', 'the last stage').choices(['lld', 'implement']).default('implement');
   const batch = (name: PipelineName) =>
     runs(async () => {
       const { batchCommand } = await import('./commands/batch.ts');
       return (ids: string[], flags: unknown) => batchCommand(name, ids, flags);
     });
 
-  const lld = command('lld', 'an issue becomes a reviewed low-level design (LLD)', [
+  const lld = command('lld', 'turn issues into reviewed low-level designs (LLDs)', [
     'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
-    'agentos lld --all --dry-run        what would be done, and what it could cost at most',
+    'agentos lld --all --dry-run        what it would do, and what that could cost at most',
     'agentos lld --all --parallel 4     four issues at a time',
     'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3.1-pro-preview',
   ]).argument('[ids...]', 'exactly these issues');
   addBatchFlags(lld).action(batch('lld'));
 
-  const issue = command('issue', 'an idea brief becomes a reviewed issue', [
+  const issue = command('issue', 'turn idea briefs into reviewed issues', [
     'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
     'agentos issue --all --parallel 3',
     'agentos issue dark-mode --create   the reviewed issue is created on GitHub instead',
   ])
     .argument('[briefs...]', 'exactly these briefs')
-    .option('--create', 'create the reviewed issue where issues come from, after a look for duplicates');
+    .option('--create', 'create the reviewed issue where issues come from, unless there is one like it');
   addBatchFlags(issue).action(batch('issue'));
 
-  const implement = command('implement', 'an approved LLD becomes a tested branch, test first', [
+  const implement = command('implement', 'turn approved LLDs into tested branches, test first', [
     'agentos implement 42               docs/lld/LLD-42.md becomes the branch agentos/42-…',
     'agentos implement --all --parallel 3 --implementer claude-code',
     'agentos implement --all --dry-run  the order, and which items change the same files',
-    'agentos implement --again 42       an implemented item over again, on today’s base',
+    'agentos implement --again 42       implement an item again, from today’s base',
   ])
     .argument('[ids...]', 'exactly these items')
-    .option('--again', 'do these over even if they are implemented, on a new branch from today’s base');
+    .option('--again', 'implement these items again if they are done, on a new branch from today’s base');
   addBatchFlags(implement).action(batch('implement'));
 
-  const run = command('run', 'the whole way: LLD, then implementation', [
+  const run = command('run', 'design and implement: an issue becomes an LLD, then a tested branch', [
     'agentos run 42                     issues/42.md becomes a tested branch',
     'agentos run --all --parallel 3     an item in the second stage does not wait for others in the first',
     'agentos run --all --until lld      only the designs',
   ])
     .argument('[ids...]', 'exactly these issues')
-    .addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
+    .addOption(until());
   addBatchFlags(run).action(batch('run'));
 
-  const watch = command('watch', 'keeps going: runs pending issues, reacts to pull requests, and waits for changes', [
+  const watch = command('watch', 'keep running: run pending issues, react to pull requests, and wait for changes', [
     'agentos watch --parallel 3 --max-cost-per-day 20',
     'agentos watch --until lld --interval 5m',
-    'agentos watch --source github:owner/name --pr --comment   and reacts to its pull requests',
-    'agentos watch --once               one look, for cron; ends with the exit code of a batch',
-  ]).addOption(new Option('--until <stage>', 'how far').choices(['lld', 'implement']).default('implement'));
+    'agentos watch --source github:owner/name --pr --comment   also react to its pull requests',
+    'agentos watch --once               look once, for cron; exits like a batch command',
+  ]).addOption(until());
   addWatchFlags(watch).action(runs(async () => (await import('./commands/watch.ts')).watchCommand));
 
-  const react = command('react', 'one reaction to failed checks, remarks or a moved base of an item’s pull request', [
+  const react = command('react', 'revise pull requests once, after failed checks, remarks or a moved base', [
     'agentos react 42                   revises the pull request of 42, pushes it, and answers',
-    'agentos react --all --dry-run      what there is to react to, over all open pull requests',
+    'agentos react --all --dry-run      which of all open pull requests need a reaction',
     'agentos react 42 --max-cost 2',
   ]).argument('[ids...]', 'exactly these items');
-  addReactFlags(react).action(runs(async () => (await import('./commands/react.ts')).reactCommand));
+  addReactFlags(react).action(batch('react'));
 
   const land = command(
     'land',
-    'several finished branches become one, tested together; says what is in and what is out',
+    'combine finished branches into one, test them together, and say which are in and which are out',
     [
       'agentos land --all                 every finished branch that is not merged, as agentos/land-<date>',
       'agentos land --all --dry-run       the order, and what they are merged onto',
-      'agentos land 42 57 --resolve       a conflict goes to the implementer',
-      'agentos land --all --pr            pushes it, and opens a pull request that closes them all',
+      'agentos land 42 57 --resolve       the implementer resolves conflicts',
+      'agentos land --all --pr            push it, and open a pull request that closes them all',
     ],
   ).argument('[ids...]', 'exactly these items');
-  addLandFlags(land).action(runs(async () => (await import('./commands/land.ts')).landCommand));
+  addLandFlags(land).action(batch('land'));
 
-  const resume = command(
-    'resume',
-    'resumes an interrupted or paused run, with its flags and models unless overridden',
-    ['agentos resume                     the last run', 'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5'],
-  ).argument('[run]', 'the run (default: the last)');
+  const resume = command('resume', 'resume an interrupted or paused run, with its flags and models unless overridden', [
+    'agentos resume                     the last run',
+    'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5',
+  ]).argument('[run]', 'the run (default: the last)');
   addResumeFlags(resume).action(runs(async () => (await import('./commands/resume.ts')).resumeCommand));
 
   const decide = command('decide', 'record a decision on an item in DISCUSS; the next run resumes from it', [
@@ -129,23 +128,23 @@ export function createProgram(): Command {
   addPlaceFlags(
     decide
       .argument('<id>', 'the item')
-      .option('--approve', 'it is good as it stands')
-      .option('--revise <what>', 'what to change; the rounds start again with it')
-      .option('--drop', 'it will not be done')
+      .option('--approve', 'approve it as it is')
+      .option('--revise <what>', 'what to change; the review rounds start again')
+      .option('--drop', 'don’t do it')
       .option('--reason <why>', 'why; recorded in the lineage and the review log')
       .option('--json', 'print JSON'),
   );
   addDatabaseFlag(decide).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
 
-  const check = command('check', 'checks LLDs, or reads reviews and prints verdict and findings; offline', [
+  const check = command('check', 'check LLDs, or read reviews and print verdict and findings; offline', [
     'agentos check docs/lld/LLD-42.md',
     'agentos check docs/lld/*.md',
     'agentos check review.md --json',
-    'agentos check --audit              whether the records of the last run are as it wrote them',
-  ]).argument('[files...]', 'LLDs or reviews; with --audit runs, or files of them');
+    'agentos check --audit              whether the files of the last run were changed since',
+  ]).argument('[files...]', 'LLDs or reviews; with --audit: runs, or files of runs');
   check
     .option('--json', 'print an array with one entry per file')
-    .option('--audit', 'verify the chain of hashes over the events and audit files of runs (default: the last run)')
+    .option('--audit', 'verify the hash chains in the events and audit files of runs (default: the last run)')
     .option('--base-dir <dir>', 'with --audit: the state folder')
     .option(
       '--repo <dir>',
@@ -153,46 +152,46 @@ export function createProgram(): Command {
     )
     .action(runs(async () => (await import('./commands/check.ts')).checkCommand));
 
-  const status = command('status', 'the backlog: where each item stands and what it waits for; and the runs', [
+  const status = command('status', 'show where each item of the backlog stands, what it waits for, and the runs', [
     'agentos status                     every issue, and the latest runs',
     'agentos status 42                  one item: its files, branch, worktree and last run',
     'agentos status 20260102T030405678Z-0a1b2c3d',
-    'agentos status --watch             follows the run under way, and then the next one',
+    'agentos status --watch             follow the current run, and then the next one',
     'agentos status --json',
   ]);
   addPlaceFlags(
     status
       .argument('[run]', 'one run, or the id of one item')
-      .option('--watch', 'follow a run as it goes, whichever terminal it was started in')
+      .option('--watch', 'follow runs live, from any terminal')
       .option('--json', 'print JSON'),
   );
   addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
 
-  const ui = command('ui', 'the dashboard: what needs you, what happens now, what happened and why', [
-    'agentos ui                         prints an address with a token; open it in a browser',
+  const ui = command('ui', 'serve the dashboard: what needs you, what is running, what happened and why', [
+    'agentos ui                         prints a URL with a token; open it in a browser',
     'agentos ui --open --read-only',
     'agentos ui --host 0.0.0.0 --token "$(openssl rand -hex 32)"',
   ])
     .option('--port <n>', 'port (default: 7117, or any that is free)', port)
     .option('--host <address>', 'address to listen on (default: 127.0.0.1; any other needs --token)')
-    .option('--token <token>', 'the token in the address (default: a new one at each start)')
+    .option('--token <token>', 'the token in the URL (default: a new one at each start)')
     .option('--open', 'open it in the browser')
-    .option('--read-only', 'nothing can be decided, started or stopped from it');
+    .option('--read-only', 'allow no decisions, starts or stops');
   addDatabaseFlag(addPlaceFlags(ui)).action(runs(async () => (await import('./commands/ui.ts')).uiCommand));
 
-  const report = command('report', 'a run as one HTML file, for build servers, mails and pull requests', [
+  const report = command('report', 'write a run as one HTML file, for CI, mails and pull requests', [
     'agentos report                     the last run; prints the path of the file',
     'agentos report --open',
-    'agentos report --format md         as a comment, on stdout',
+    'agentos report --format md         for a comment, on stdout',
     'agentos report 20260102T030405678Z-0a1b2c3d --output report.html',
   ])
     .argument('[run]', 'the run (default: the last)')
     .addOption(new Option('--format <format>', 'html or md').choices(['html', 'md']).default('html'))
-    .option('--output <file>', 'where to; - is stdout (default: report.html in the folder of the run; md: stdout)')
+    .option('--output <file>', 'the file; - is stdout (default: report.html in the run’s folder; md: stdout)')
     .option('--open', 'open it in the browser');
   addPlaceFlags(report).action(runs(async () => (await import('./commands/report.ts')).reportCommand));
 
-  const explain = command('explain', 'why an item is or is not taken, what it waits for, and what comes next', [
+  const explain = command('explain', 'say why an item is or is not taken, what it waits for, and what comes next', [
     'agentos explain 42',
     'agentos explain 42 --json',
   ]);
@@ -200,35 +199,32 @@ export function createProgram(): Command {
     runs(async () => (await import('./commands/explain.ts')).explainCommand),
   );
 
-  const logs = command('logs', 'the log of one item', [
+  const logs = command('logs', 'print the log of one item', [
     'agentos logs 42',
     'agentos logs 42 --follow',
     'agentos logs 42 --agent',
   ])
     .argument('<id>', 'the item')
     .option('--follow', 'keep printing until the item ends')
-    .addOption(new Option('--agent', 'what agents did: read, wrote, ran, and what came back').conflicts('follow'));
+    .addOption(new Option('--agent', 'what agents read, wrote and ran, with the results').conflicts('follow'));
   addDatabaseFlag(addPlaceFlags(logs)).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
 
-  const context = command('context', 'what the models are shown of the repository for an item, and why', [
+  const context = command('context', 'show what the models see of the repository for an item, and why', [
     'agentos context 42',
     'agentos context 42 --json          which lines of which files, and what is left out',
   ]);
   addPlaceFlags(context.argument('<id>', 'the issue or brief').option('--json', 'print JSON')).action(
-    async (id: string, flags: { json?: boolean }) => {
-      const { contextCommand } = await import('./commands/context.ts');
-      process.exitCode = await contextCommand(id, flags);
-    },
+    runs(async () => (await import('./commands/context.ts')).contextCommand),
   );
 
-  const evaluate = command('eval', 'replays past items with other models, prompts or bounds, and compares', [
+  const evaluate = command('eval', 'replay past items with other models, prompts or bounds, and compare', [
     'agentos eval --reviewer google:gemini-3.1-pro-preview --reviewer anthropic:claude-opus-5 --dry-run',
     'agentos eval 42 57 --drafter openai:gpt-6.1-sol --max-rounds 2 --max-rounds 4 --max-cost 5',
     'agentos eval --reviewer codex --prompts my-prompts --parallel 3',
-  ]).argument('[ids...]', 'only what was made of these items (default: all)');
-  addEvalFlags(evaluate).action(runs(async () => (await import('./commands/eval.ts')).evalCommand));
+  ]).argument('[ids...]', 'only these past items (default: all)');
+  addEvalFlags(evaluate).action(batch('eval'));
 
-  const doctor = command('doctor', 'checks git, Node, configuration, keys and folders, and says what to do', [
+  const doctor = command('doctor', 'check git, Node, configuration, keys and folders, and say what to do', [
     'agentos doctor',
     'agentos doctor --keys              one cheap call per key, to see which of them work',
   ]);
@@ -240,7 +236,7 @@ export function createProgram(): Command {
   );
   addDatabaseFlag(doctor).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
 
-  const keys = command('keys', 'the credential pool: ids, state and learned limits; never a secret', [
+  const keys = command('keys', 'list the keys: ids, state and learned limits; never a secret', [
     'agentos keys',
     'agentos keys --json',
   ]);
@@ -250,47 +246,47 @@ export function createProgram(): Command {
 
   const clean = command(
     'clean',
-    'removes worktrees, checkpoints and old runs that are safe to remove; says what it keeps and why',
+    'remove worktrees, checkpoints and old runs that are safe to remove; say what is kept and why',
     [
       'agentos clean --dry-run',
       'agentos clean',
-      'agentos clean --discard 42         deletes the implementation of 42, to start it over; asks if it is finished',
+      'agentos clean --discard 42         delete the implementation of 42, to start over; asks if it is finished',
     ],
   );
   addPlaceFlags(
     clean
       .option('--dry-run', 'say what would be removed, and remove nothing')
-      .option('--caches', 'caches of package managers and compilers too')
-      .option('--discard <id...>', 'only this: delete the implementation of these items, with all its files')
-      .option('--yes', 'with --discard: also what is finished, without a question')
+      .option('--caches', 'remove the caches of package managers and compilers too')
+      .option('--discard <id...>', 'only delete the implementations of these items, with all their files')
+      .option('--yes', 'with --discard: delete finished implementations without asking')
       .option('--json', 'print JSON'),
   ).action(runs(async () => (await import('./commands/clean.ts')).cleanCommand));
 
   const trust = command(
     'trust',
-    'shows what the repository’s configuration would run, redirect or hand over, and remembers your yes',
+    'show what the repository’s configuration would run, redirect or hand over, and remember that you trust it',
     ['agentos trust', 'agentos trust --revoke'],
   );
-  addPlaceFlags(trust.option('--revoke', 'take it back')).action(
+  addPlaceFlags(trust.option('--revoke', 'no longer trust it')).action(
     runs(async () => (await import('./commands/trust.ts')).trustCommand),
   );
 
   addHubCommands(command);
 
-  const init = command('init', 'writes a commented agentos.yaml', ['agentos init', 'agentos init --print']);
+  const init = command('init', 'write a commented agentos.yaml', ['agentos init', 'agentos init --print']);
   init
     .option('--print', 'print it instead of writing it')
     .option('--repo <dir>', 'target repository (default: the one around the current directory)')
     .action(runs(async () => (await import('./commands/init.ts')).initCommand));
 
-  command('demo', 'the whole tour on a sample repository, with recorded replies: no key, no network', [
+  command('demo', 'take the tour on a sample repository, with recorded replies: no key, no network', [
     'agentos demo',
     'agentos demo --dir /tmp/tour',
   ])
-    .option('--dir <dir>', 'where the sample repository is made', 'agentos-demo')
+    .option('--dir <dir>', 'the folder for the sample repository', 'agentos-demo')
     .action(runs(async () => (await import('./commands/demo.ts')).demoCommand));
 
-  command('completion', 'shell completion', [
+  command('completion', 'print a shell completion script', [
     'source <(agentos completion bash)',
     'agentos completion zsh > "${fpath[1]}/_agentos"',
     'agentos completion fish | source',
@@ -301,18 +297,17 @@ export function createProgram(): Command {
       process.stdout.write(completionScript(shell, program));
     });
 
-  command('help', 'help for a command', ['agentos help', 'agentos help lld'])
+  command('help', 'show help for a command', ['agentos help', 'agentos help lld'])
     .argument('[command]', 'the command')
     .action((name: string | undefined) => {
       const wanted = name === undefined ? program : program.commands.find((candidate) => candidate.name() === name);
       if (wanted) wanted.help();
       const names = program.commands.map((candidate) => candidate.name());
       const told = suggestion(name ?? '', names);
-      throw new AgentosError({
-        code: 'usage',
-        reason: `Unknown command '${name}'.`,
-        hint: told === null ? 'See: agentos --help' : `${told} See: agentos --help`,
-      });
+      throw usageError(
+        `Unknown command '${name}'.`,
+        told === null ? 'See: agentos --help' : `${told} See: agentos --help`,
+      );
     });
 
   return program;

@@ -7,6 +7,7 @@ import { createProgram } from './program.ts';
 
 endOnSignals();
 closedPipeEndsQuietly();
+hideArguments();
 const program = createProgram();
 try {
   await program.parseAsync(process.argv);
@@ -20,6 +21,15 @@ try {
     printProblem(problem);
     process.exitCode = problem.code === 'internal' ? EXIT.failed : EXIT.usage;
   }
+}
+
+/** The arguments of a process are for all users of the machine to read: a token, or an address with a password in it. */
+function hideArguments(): void {
+  const hasPassword = (url: URL | null): boolean =>
+    Boolean(url?.password) || url?.searchParams.has('password') === true;
+  const isSecret = (word: string): boolean =>
+    /^--token(?:=|$)/.test(word) || hasPassword(URL.parse(word.replace(/^--[a-z-]+=/, '')));
+  if (process.argv.some(isSecret)) process.title = 'agentos';
 }
 
 /**

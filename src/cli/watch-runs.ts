@@ -4,21 +4,21 @@ import { ITEM_STATUSES } from '../core/item.ts';
 import { parseJson, shownJson } from '../core/json.ts';
 import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
 import { createRunOutput } from '../output/run-output.ts';
-import { followFile, pause, readPiece } from '../run/follow.ts';
+import { followFile, pause, readPiece } from '../run/history/follow.ts';
+import { type RunRecord, readRecord, readSummary, runIds, standingOf } from '../run/history/run-history.ts';
 import type { Project } from '../run/project.ts';
-import { type RunRecord, readRecord, readSummary, runIds, standingOf } from '../run/run-history.ts';
-import { waitingItems } from '../run/waiting-item.ts';
-import { watchInterrupts } from './interrupt.ts';
+import { waitingItems } from '../run/standing/waiting-item.ts';
+import { exitCodeFor, watchInterrupts } from './interrupt.ts';
 
 const LOOK_EVERY_MS = 500;
 
 interface WatchOptions {
-  /** One run, until it ends; null: whichever is under way, one after another, until it is interrupted. */
+  /** Follow this run until it ends; null: follow one run after another until interrupted. */
   runId: string | null;
   json: boolean;
 }
 
-/** What a run shows in its own terminal, in this one: lines, and on a terminal the live region. */
+/** Shows in this terminal what a run shows in its own: lines and the live region. */
 export async function watchRuns(project: Project, { runId, json }: WatchOptions): Promise<number> {
   const interrupt = watchInterrupts();
   const { polite: stop } = interrupt;
@@ -38,19 +38,19 @@ export async function watchRuns(project: Project, { runId, json }: WatchOptions)
         say(endLine(await watchRun(project, record, json, stop)));
       } else if (runId === null && !isIdle) {
         isIdle = true;
-        say('No run is under way. This waits for the next one; Ctrl+C ends it.');
+        say('No run is under way. Waiting for the next one; Ctrl+C stops.');
       }
       if (runId !== null) break;
       await pause(LOOK_EVERY_MS, stop, { holdsProgram: true });
     }
     const signal = interrupt.by();
-    return signal === null ? EXIT.ok : signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    return signal === null ? EXIT.ok : exitCodeFor(signal);
   } finally {
     interrupt.dispose();
   }
 }
 
-/** The newest that is under way, and was not watched to its end already. */
+/** The newest run that is under way and was not watched to its end. */
 async function runUnderWay({ paths }: Project, wanted: string | null, seen: string | null): Promise<RunRecord | null> {
   for (const id of wanted === null ? await runIds(paths) : [wanted]) {
     if (id === seen) return null;
@@ -81,19 +81,19 @@ async function watchRun(project: Project, record: RunRecord, json: boolean, stop
         foldEvent(state, event);
         show(event);
       } catch {
-        // A line of another version: the others still count.
+        // Skips lines of other versions.
       }
     }
   };
   try {
-    // What happened before is shown as it stands now, not line by line.
+    // Past events update the live region and print no lines.
     let at = 0;
     for (let piece = await readPiece(events, at); piece.end > at; piece = await readPiece(events, at)) {
       at = piece.end;
       take(piece.text, output.replay);
     }
     const end = async (): Promise<void> => {
-      // A run that was killed says nothing more.
+      // A killed run writes no last event.
       while (!ended.signal.aborted && state.ended === null) {
         const summary = await readSummary(project.paths, record.runId);
         if (summary === null && standingOf(record, null) !== 'running') break;
@@ -122,6 +122,6 @@ async function watchRun(project: Project, record: RunRecord, json: boolean, stop
 function endLine({ counts, items, costUsd, ended }: RunState): string {
   const parts = ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : []));
   const cost = costUsd === null ? 'cost unknown' : `$${costUsd.toFixed(4)}`;
-  const how = ended === null ? 'It is not finished' : `It ended with exit code ${ended.exitCode}`;
+  const how = ended === null ? 'The run is not finished' : `The run ended with exit code ${ended.exitCode}`;
   return `${how}: ${items.size} item(s) (${parts.join(', ') || 'none ended'}), ${cost}.`;
 }

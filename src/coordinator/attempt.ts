@@ -2,53 +2,51 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import type { StepStore } from '../journal/stored.ts';
+import type { StepStore } from '../journal/port.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
-import { answerFrom } from '../worker/parent-store.ts';
-import type { FromWorker, ItemStart, TaskResult } from '../worker/protocol.ts';
+import { answerFrom, type FromWorker, type ItemStart, type TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess } from '../worker/spawn.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
-/** From the friendly word to the signal: a worker that can listen is gone long before the last of these. */
+/** How long each stage of stopping lasts: see `runAttempt`. */
 const FINISH_STEP_MS = 2_000;
 const ABORT_MS = 1_000;
 const TERM_MS = 1_000;
-/** A busy machine may take a while to start a process; that is not the item's idleness. */
+/** A busy machine may take this long to start a process; that does not count as idleness. */
 const START_UP_MS = 15_000;
 
 interface AttemptOptions {
   pool: WorkerPool;
   item: ItemStart;
-  /** The item's journal, where the worker has to ask for it. */
+  /** The item's steps, if the worker has to ask us for them; null: it opens a file. */
   store: StepStore | null;
   idleTimeoutMs: number;
   clock: Clock;
   onEvent: (event: ItemEvent) => void;
-  /** Steps of its journal, each with its seal. */
+  /** Called with steps of its journal, each with its seal. */
   onSteps: (steps: readonly (readonly [id: string, seal: string])[]) => void;
   /** Null: nothing is traced. */
   trace: AttemptTrace | null;
-  /** Shows what the process prints; called back when it has printed its last for this item. */
+  /** Shows what the process prints; `detach` is called after its last output for this item. */
   attachOutput: (worker: WorkerProcess) => { detach: () => void };
-  /** The item waits for something outside, so that its silence is not idleness. */
+  /** Whether the item waits for something outside, such as quota: then its silence is not idleness. */
   isWaiting: () => boolean;
   /** Aborted with the reason why the item has to stop. */
   stop: AbortSignal;
-  /** Aborted when there is no time left for being friendly. */
+  /** Aborted to kill the worker at once. */
   kill: AbortSignal;
-  /** How long a step in flight may still take; asked when the item has to stop. */
+  /** How long a step in flight may still take; called when the item has to stop. */
   finishStepMs?: (() => number) | undefined;
 }
 
 export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
 
 /**
- * One attempt of one item in one worker, from the start message to an outcome; it always comes to one.
+ * One attempt of one item in one worker, from the start message to an outcome. Always resolves.
  *
- *   running  – the worker says `ended`: its outcome; it dies: crashed; no sign of life in time: stalled
- *   stopping – told to begin no further step (2 s), then to abort the call in flight (1 s), then SIGTERM (1 s), then
- *              SIGKILL for its whole group; whatever comes first. The outcome is the reason for stopping, unless the
- *              item ended well meanwhile.
+ *   running  – the worker says `ended`: its outcome; it dies: crashed; no sign of life in time: stopping, as stalled
+ *   stopping – first asked to start no further step (2 s), then to abort the call in flight (1 s), then SIGTERM (1 s), then
+ *              SIGKILL for its whole group. The outcome is the reason for stopping, unless the item ended well meanwhile.
  */
 export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcome> {
   const { pool, item, idleTimeoutMs, clock, onEvent, stop, kill, store } = options;
@@ -65,13 +63,13 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
   let because: ErrorRecord | null = null;
 
   const outcome = await new Promise<AttemptOutcome>((resolve) => {
-    const beginStopping = (error: ErrorRecord, friendlyMs: number): void => {
+    const beginStopping = (error: ErrorRecord, finishMs: number): void => {
       if (because !== null) return;
       because = error;
-      if (friendlyMs > 0) worker.send({ type: 'stop', error });
-      later(friendlyMs, () => worker.send({ type: 'abort', error }));
-      later(friendlyMs + ABORT_MS, () => worker.signal('SIGTERM'));
-      later(friendlyMs + ABORT_MS + TERM_MS, () => worker.signal('SIGKILL'));
+      if (finishMs > 0) worker.send({ type: 'stop', error });
+      later(finishMs, () => worker.send({ type: 'abort', error }));
+      later(finishMs + ABORT_MS, () => worker.signal('SIGTERM'));
+      later(finishMs + ABORT_MS + TERM_MS, () => worker.signal('SIGKILL'));
     };
     const onStop = (): void => beginStopping(toErrorRecord(stop.reason), options.finishStepMs?.() ?? FINISH_STEP_MS);
     const onKill = (): void => worker.signal('SIGKILL');
@@ -87,7 +85,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
         const isStarting = !worker.isReady && clock.now() - startedAt < START_UP_MS;
         if (isStarting || options.isWaiting()) lastLife = clock.now();
         if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
-        // Who gives no sign of life is not asked to finish its step.
+        // A worker without a sign of life is not asked to finish its step.
         beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);
       },
       Math.min(1_000, Math.max(20, idleTimeoutMs / 4)),
@@ -152,7 +150,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
     await pool.discard(worker);
     output.detach();
   } else {
-    await quiet([worker.stdout, worker.stderr]);
+    await drained([worker.stdout, worker.stderr]);
     output.detach();
     pool.giveBack(worker, rssBytes);
   }
@@ -163,10 +161,10 @@ const QUIET_TURNS = 2;
 const MOST_TURNS = 2_000;
 
 /**
- * Resolves when nothing more comes from streams whose writer has stopped writing. What it wrote is in the pipe already,
- * so it shows within the next turns of the event loop; two turns without any are the end.
+ * Resolves when all output of a writer that has stopped writing was read. What it wrote is already in the pipe, so it arrives
+ * within the next turns of the event loop; two turns without data mean the end.
  */
-async function quiet(streams: readonly Readable[]): Promise<void> {
+async function drained(streams: readonly Readable[]): Promise<void> {
   let heard = false;
   const listen = (): void => {
     heard = true;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ItemStatus } from '../core/item.ts';
-import { Backlog, PATIENCE, type Queued } from './backlog.ts';
+import { Backlog, MOST_OVERTAKEN, type Queued } from './backlog.ts';
 
 interface Rules {
   keys?: string;
@@ -27,11 +27,11 @@ function startAll(backlog: Backlog<Queued>): string[] {
   return started;
 }
 
-function hopeless(backlog: Backlog<Queued>): string[] {
-  return backlog.takeHopeless().map(({ item: { id }, on, status }) => `${id}: ${on} ${status}`);
+function blocked(backlog: Backlog<Queued>): string[] {
+  return backlog.takeBlocked().map(({ item: { id }, on, status }) => `${id}: ${on} ${status}`);
 }
 
-test('items that nothing holds up start in the order in which they came', () => {
+test('items without rules start in the order in which they were added', () => {
   const backlog = backlogOf(item('b'), item('a'));
   backlog.add([item('c')]);
   expect(backlog.size).toBe(3);
@@ -39,14 +39,14 @@ test('items that nothing holds up start in the order in which they came', () => 
   expect([backlog.size, backlog.next()]).toEqual([0, null]);
 });
 
-test('an item without any rules needs none of the fields', () => {
+test('all rules are optional', () => {
   const backlog = new Backlog<Queued>();
   backlog.add([{ id: 'plain' }]);
   expect(backlog.next()).toEqual({ id: 'plain' });
 });
 
 describe('exclusive keys', () => {
-  test('who shares one waits until the other has ended, however that was, and others pass it', () => {
+  test('an item waits until the one that shares its key has ended, however it ended, and others overtake it', () => {
     const backlog = backlogOf(item('1', { keys: 'a b' }), item('2', { keys: 'b c' }), item('3', { keys: 'd' }));
     expect(startAll(backlog)).toEqual(['1', '3']);
     backlog.end('3', 'succeeded');
@@ -55,7 +55,7 @@ describe('exclusive keys', () => {
     expect(startAll(backlog)).toEqual(['2']);
   });
 
-  test('who was passed over goes first as soon as it can', () => {
+  test('an item that was overtaken starts first as soon as it can', () => {
     const backlog = backlogOf(
       item('1', { keys: 'a' }),
       item('2', { keys: 'a' }),
@@ -69,11 +69,11 @@ describe('exclusive keys', () => {
     expect(backlog.next()?.id).toBe('4');
   });
 
-  test('an item that never finds all its keys free at once gets them after some time, and holds up nobody else', () => {
+  test('an item that never finds all its keys free at once gets them reserved after some time, and holds up no other item', () => {
     const backlog = backlogOf(item('left-0', { keys: 'a' }), item('right-0', { keys: 'b' }));
     startAll(backlog);
     backlog.add([item('both', { keys: 'a b' })]);
-    for (let round = 1; round <= PATIENCE / 2; round++) {
+    for (let round = 1; round <= MOST_OVERTAKEN / 2; round++) {
       for (const [side, keys] of [
         ['left', 'a'],
         ['right', 'b'],
@@ -84,9 +84,9 @@ describe('exclusive keys', () => {
       }
     }
     backlog.add([item('left', { keys: 'a' }), item('other', { keys: 'c' })]);
-    backlog.end(`left-${PATIENCE / 2}`, 'succeeded');
+    backlog.end(`left-${MOST_OVERTAKEN / 2}`, 'succeeded');
     expect(startAll(backlog)).toEqual(['other']);
-    backlog.end(`right-${PATIENCE / 2}`, 'succeeded');
+    backlog.end(`right-${MOST_OVERTAKEN / 2}`, 'succeeded');
     expect(startAll(backlog)).toEqual(['both']);
     backlog.end('both', 'succeeded');
     expect(startAll(backlog)).toEqual(['left']);
@@ -101,7 +101,7 @@ describe('after', () => {
     expect(startAll(backlog)).toEqual(['2']);
   });
 
-  test('all of them have to have ended', () => {
+  test('an item waits until all items that it comes after have ended', () => {
     const backlog = backlogOf(item('1'), item('2'), item('3', { after: '1 2' }));
     expect(startAll(backlog)).toEqual(['1', '2']);
     backlog.end('2', 'succeeded');
@@ -110,11 +110,11 @@ describe('after', () => {
     expect(startAll(backlog)).toEqual(['3']);
   });
 
-  test('an id that nobody has holds nothing up, and neither does the own one', () => {
+  test('an unknown id and the item’s own id are ignored', () => {
     expect(startAll(backlogOf(item('1', { after: 'gone 1' })))).toEqual(['1']);
   });
 
-  test('who goes ahead starts before those that came earlier, in the order among themselves', () => {
+  test('items added ahead start before earlier ones, in their own order', () => {
     const backlog = backlogOf(item('1', { keys: 'a' }), item('2'), item('3'));
     expect(backlog.next()?.id).toBe('1');
     backlog.add([item('4', { keys: 'a' }), item('5')], { ahead: true });
@@ -125,7 +125,7 @@ describe('after', () => {
     expect(backlog.size).toBe(0);
   });
 
-  test('one who joins later is waited for by who has not started yet', () => {
+  test('an item that joins later is waited for by items that have not started yet', () => {
     const backlog = backlogOf(item('1', { keys: 'a' }), item('2', { keys: 'a', after: 'late' }));
     expect(startAll(backlog)).toEqual(['1']);
     backlog.add([item('late')]);
@@ -141,12 +141,12 @@ describe('after', () => {
       const backlog = backlogOf(item('1'), item('2', { after: '1' }));
       startAll(backlog);
       backlog.end('1', status);
-      expect(hopeless(backlog)).toEqual([`2: 1 ${status}`]);
-      expect([backlog.size, backlog.next(), hopeless(backlog)]).toEqual([0, null, []]);
+      expect(blocked(backlog)).toEqual([`2: 1 ${status}`]);
+      expect([backlog.size, backlog.next(), blocked(backlog)]).toEqual([0, null, []]);
     },
   );
 
-  test('nor can those who wait for these, each told once', () => {
+  test('neither can the items that wait for those; each is reported once', () => {
     const backlog = backlogOf(
       item('1'),
       item('4', { after: '3 2' }),
@@ -156,18 +156,18 @@ describe('after', () => {
     );
     expect(startAll(backlog)).toEqual(['1', '5']);
     backlog.end('1', 'failed');
-    expect(hopeless(backlog)).toEqual(['2: 1 failed', '4: 2 cancelled', '3: 2 cancelled']);
+    expect(blocked(backlog)).toEqual(['2: 1 failed', '4: 2 cancelled', '3: 2 cancelled']);
   });
 
-  test('one who joins when it is too late is hopeless at once', () => {
+  test('an item that joins after its dependency failed is blocked at once', () => {
     const backlog = backlogOf(item('1'));
     startAll(backlog);
     backlog.end('1', 'failed');
     backlog.add([item('3', { after: '2' }), item('2', { after: '1' })]);
-    expect(hopeless(backlog)).toEqual(['2: 1 failed', '3: 2 cancelled']);
+    expect(blocked(backlog)).toEqual(['2: 1 failed', '3: 2 cancelled']);
   });
 
-  test('a cycle begins with its first item; who waits for the cycle still does', () => {
+  test('a cycle starts with its first item, and items that wait for the cycle still wait', () => {
     const backlog = backlogOf(
       item('0', { after: '2' }),
       item('1', { after: '2' }),
@@ -182,7 +182,7 @@ describe('after', () => {
     expect(order).toEqual(['1', '3', '2', '0']);
   });
 
-  test('a cycle that a late item closes is broken and reported', () => {
+  test('a cycle that a later item closes is broken and reported', () => {
     const cycles: (readonly string[])[] = [];
     const backlog = new Backlog<Queued>((ids) => cycles.push(ids));
     backlog.add([item('0'), item('1', { after: '0 late' })]);
@@ -199,7 +199,7 @@ describe('after', () => {
 describe('announced items', () => {
   const first = (id: string): Queued => ({ ...item(`${id}-first`), announces: `${id}-second` });
 
-  test('what comes after an announced item waits for it, though it has not joined', () => {
+  test('an item waits for an announced item that has not joined yet', () => {
     const backlog = backlogOf(first('a'), item('b-second', { after: 'a-second' }));
     expect(startAll(backlog)).toEqual(['a-first']);
     backlog.end('a-first', 'succeeded');
@@ -209,33 +209,33 @@ describe('announced items', () => {
     expect(startAll(backlog)).toEqual(['b-second']);
   });
 
-  test('what comes after one that will not join can never start', () => {
+  test('an item that waits for an announced item that will not join is blocked', () => {
     const backlog = backlogOf(first('a'), item('b-second', { after: 'a-second' }));
     expect(startAll(backlog)).toEqual(['a-first']);
     backlog.end('a-first', 'discuss');
     backlog.end('a-second', 'discuss');
-    expect(hopeless(backlog)).toEqual(['b-second: a-second discuss']);
+    expect(blocked(backlog)).toEqual(['b-second: a-second discuss']);
   });
 
-  test('an item that can never start takes what it announced with it', () => {
+  test('a blocked item also blocks those that wait for the item it announced', () => {
     const second = { ...item('b-first', { after: 'a-first' }), announces: 'b-second' };
     const backlog = backlogOf(first('a'), second, item('c', { after: 'b-second' }));
     expect(startAll(backlog)).toEqual(['a-first']);
     backlog.end('a-first', 'failed');
-    expect(hopeless(backlog)).toEqual(['b-first: a-first failed', 'c: b-second cancelled']);
+    expect(blocked(backlog)).toEqual(['b-first: a-first failed', 'c: b-second cancelled']);
   });
 });
 
-test('what is abandoned does not start, and takes those with it that join later for its sake', () => {
+test('abandoned items do not start, and items that join later and depend on them are blocked', () => {
   const backlog = backlogOf(item('1'), item('2'), item('3', { after: '1' }));
   expect(backlog.next()?.id).toBe('1');
   expect(backlog.abandon().map(({ id }) => id)).toEqual(['2', '3']);
   expect([backlog.size, backlog.next()]).toEqual([0, null]);
   backlog.add([item('4', { after: '2' })]);
-  expect(hopeless(backlog)).toEqual(['4: 2 cancelled']);
+  expect(blocked(backlog)).toEqual(['4: 2 cancelled']);
 });
 
-test('an id can be given only once, whatever became of its first owner', () => {
+test('an id can be used only once, whatever became of its first item', () => {
   const backlog = backlogOf(item('ended'), item('under-way'), item('waiting', { after: 'under-way' }));
   backlog.next();
   backlog.next();
@@ -244,7 +244,7 @@ test('an id can be given only once, whatever became of its first owner', () => {
   expect(() => backlog.add([item('twice'), item('twice')])).toThrow('twice');
 });
 
-test('any items, with whatever rules, come to exactly one end each, and never against a rule', () => {
+test('whatever the rules, every item ends exactly once, and no rule is broken', () => {
   const rules = fc.record({
     keys: fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 }),
     after: fc.array(fc.integer({ min: 0, max: 14 }).map(String), { maxLength: 2 }),
@@ -288,7 +288,7 @@ test('any items, with whatever rules, come to exactly one end each, and never ag
             if (!inCycle(next.id)) expect(unmet).toEqual([]);
             running.push(next);
           }
-          for (const { item: lost } of backlog.takeHopeless()) end(lost.id, 'cancelled');
+          for (const { item: lost } of backlog.takeBlocked()) end(lost.id, 'cancelled');
           const [ended] = running.splice(which.next().value % Math.max(1, running.length), 1);
           if (ended === undefined) {
             const [joiner] = later.splice(0, 1);
@@ -305,7 +305,7 @@ test('any items, with whatever rules, come to exactly one end each, and never ag
             joined.add(joiner.id);
           }
         }
-        for (const { item: lost } of backlog.takeHopeless()) end(lost.id, 'cancelled');
+        for (const { item: lost } of backlog.takeBlocked()) end(lost.id, 'cancelled');
         expect([...ends.keys()].toSorted()).toEqual(all.map(({ id }) => id).toSorted());
         expect(backlog.size).toBe(0);
       },
@@ -314,7 +314,7 @@ test('any items, with whatever rules, come to exactly one end each, and never ag
   );
 });
 
-test('nobody is overtaken without end by those who want the same', () => {
+test('no item is overtaken forever by items that want the same key', () => {
   const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(fc.array(keys, { minLength: 40, maxLength: 80 }), fc.infiniteStream(fc.nat(3)), (given, which) => {
@@ -335,13 +335,13 @@ test('nobody is overtaken without end by those who want the same', () => {
         }
         const [ended] = running.splice(which.next().value % Math.max(1, running.length), 1);
         if (ended) backlog.end(ended.id, 'succeeded');
-        expect(Math.max(0, ...waiting.values())).toBeLessThanOrEqual(PATIENCE);
+        expect(Math.max(0, ...waiting.values())).toBeLessThanOrEqual(MOST_OVERTAKEN);
       }
     }),
   );
 });
 
-test('thousands of items that all want the same key are worked off', { timeout: 20_000 }, () => {
+test('thousands of items that all want the same key all run', { timeout: 20_000 }, () => {
   const backlog = backlogOf(...Array.from({ length: 4_000 }, (_, index) => item(`${index}`, { keys: 'package.json' })));
   let count = 0;
   for (let next = backlog.next(); next !== null; next = backlog.next()) {

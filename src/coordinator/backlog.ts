@@ -2,28 +2,28 @@ import { AgentosError } from '../core/errors.ts';
 import { endedWell, type ItemStatus } from '../core/item.ts';
 import { withoutCycles } from '../core/schedule.ts';
 
-/** What decides when an item may start. */
+/** The rules for when an item may start. */
 export interface Queued {
   id: string;
-  /** No two items that share one of these are under way at the same time. */
+  /** No two items that share one of these keys run at the same time. */
   exclusive?: readonly string[];
-  /** Ids of items that have to have ended well first; an id that is neither here nor announced holds nothing up. */
+  /** Ids of items that must have ended well first. Unknown ids that are not announced are ignored. */
   after?: readonly string[];
-  /** The id of an item that is expected to join when this one has ended: others can already come after it. */
+  /** The id of an item that is expected to join when this one ends: others can already wait for it. */
   announces?: string;
 }
 
-/** An item that can never start, and why. */
-interface Hopeless<Item> {
+/** An item that can never start because another one did not end well. */
+interface Blocked<Item> {
   item: Item;
   on: string;
   status: ItemStatus;
 }
 
-/** So often may others with a key of its own go before an item; then they wait for it. */
-export const PATIENCE = 10;
+/** How often others may take a key that an item waits for; then the key is reserved for it. */
+export const MOST_OVERTAKEN = 10;
 
-interface Place<Item> {
+interface Entry<Item> {
   item: Item;
   keys: readonly string[];
   after: readonly string[];
@@ -34,87 +34,87 @@ interface Place<Item> {
  * The items of a run, and which of them may start now. An item goes
  *
  *   waiting → under way → ended
- *      └────→ hopeless            something that it comes after ended, but not well
+ *      └────→ blocked            an item that it comes after did not end well
  *
- * The first one that can start does, in the order in which they came, those that were added ahead before the others. One
- * that can't start is passed over and holds up no other, except that after some time others don't get a key that it wants:
- * otherwise an item with many keys would never find all of them free at once.
+ * The first item that can start does, in the order in which they were added; those added `ahead` come first. An item that can't
+ * start is passed over. After it was overtaken often enough, its keys are reserved for it: otherwise an item with many keys
+ * would never find all of them free at once.
  */
 export class Backlog<Item extends Queued> {
-  readonly #waiting = new Map<string, Place<Item>>();
-  /** Of those, the ids that go before the others. */
+  readonly #waiting = new Map<string, Entry<Item>>();
+  /** Ids of waiting items that go before the others. */
   readonly #ahead = new Set<string>();
-  readonly #underWay = new Map<string, readonly string[]>();
+  /** The keys of each running item. */
+  readonly #active = new Map<string, readonly string[]>();
   readonly #held = new Set<string>();
   readonly #ended = new Map<string, ItemStatus>();
-  /** Ids that are expected to join. */
   readonly #announced = new Set<string>();
-  /** For each id those that wait for it, or would if it were there. */
+  /** For each id, known or not, the items that come after it. */
   readonly #followers = new Map<string, string[]>();
-  readonly #hopeless: Hopeless<Item>[] = [];
+  readonly #blocked: Blocked<Item>[] = [];
   readonly #onCycle: (ids: readonly string[]) => void;
 
-  /** `onCycle`: items that joined at different times come after each other; in the order in which they run. */
+  /** `onCycle`: items that joined at different times wait for each other; called with their ids in the order in which they run. */
   constructor(onCycle: (ids: readonly string[]) => void = () => undefined) {
     this.#onCycle = onCycle;
   }
 
-  /** How many could still start. */
+  /** How many may still start. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** They come behind those that wait already, or ahead of them. An id that is known is a mistake of the caller's. */
+  /** Puts items behind those that wait, or ahead of them. Throws if an id is already known. */
   add(items: readonly Item[], { ahead = false } = {}): void {
-    const places = items.map((item) => this.#place(item));
+    const entries = items.map((item) => this.#addEntry(item));
     if (ahead) for (const { id } of items) this.#ahead.add(id);
-    this.#breakCycles(places);
-    const closesCycle = ({ item, after }: Place<Item>): boolean => after.length > 0 && this.#followers.has(item.id);
-    if (places.some(closesCycle)) this.#breakCycles([...this.#waiting.values()], this.#onCycle);
-    for (const { item, after } of places) {
+    this.#breakCycles(entries);
+    const closesCycle = ({ item, after }: Entry<Item>): boolean => after.length > 0 && this.#followers.has(item.id);
+    if (entries.some(closesCycle)) this.#breakCycles([...this.#waiting.values()], this.#onCycle);
+    for (const { item, after } of entries) {
       const bad = after.find((id) => this.#endedBadly(id));
-      if (bad !== undefined) this.#giveUp(item.id, bad);
+      if (bad !== undefined) this.#block(item.id, bad);
     }
   }
 
-  /** The first that may start now, if any; it is under way from here on. */
+  /** The first item that may start now, or null; it counts as running from here on. */
   next(): Item | null {
-    const found = this.#firstFree();
-    if (found !== null || this.#underWay.size > 0 || this.#waiting.size === 0) return found;
-    // Nothing is under way and nothing can start: items that came at different times wait for each other.
+    const found = this.#startFirst();
+    if (found !== null || this.#active.size > 0 || this.#waiting.size === 0) return found;
+    // Nothing runs and nothing can start: items that were added at different times wait for each other.
     this.#breakCycles([...this.#waiting.values()], this.#onCycle);
-    return this.#firstFree();
+    return this.#startFirst();
   }
 
-  /** An item that was under way has ended, or one that was announced will not join. */
+  /** A running item has ended, or an announced one will not join. */
   end(id: string, status: ItemStatus): void {
-    for (const key of this.#underWay.get(id) ?? []) this.#held.delete(key);
-    this.#underWay.delete(id);
+    for (const key of this.#active.get(id) ?? []) this.#held.delete(key);
+    this.#active.delete(id);
     this.#announced.delete(id);
     this.#ended.set(id, status);
     if (!this.#endedBadly(id)) return;
-    for (const follower of this.#followers.get(id) ?? []) this.#giveUp(follower, id);
+    for (const follower of this.#followers.get(id) ?? []) this.#block(follower, id);
   }
 
-  /** Nothing will come after it any more, and its id may come again. */
+  /** No later item will depend on it, and its id may be used again. */
   forget(id: string): void {
     this.#ended.delete(id);
     this.#followers.delete(id);
   }
 
-  /** Those that can never start, since the last time; they count as cancelled already. */
-  takeHopeless(): Hopeless<Item>[] {
-    return this.#hopeless.splice(0);
+  /** Items that were found since the last call; they already count as cancelled. */
+  takeBlocked(): Blocked<Item>[] {
+    return this.#blocked.splice(0);
   }
 
-  /** One that still waits: it will not be started. Null: it does not wait. */
+  /** Removes a waiting item; null if it does not wait. */
   take(id: string): Item | null {
-    const place = this.#waiting.get(id);
-    if (place !== undefined) this.#leave(id);
-    return place?.item ?? null;
+    const entry = this.#waiting.get(id);
+    if (entry !== undefined) this.#leave(id);
+    return entry?.item ?? null;
   }
 
-  /** All that still wait: they will not be started. */
+  /** Removes all waiting items. */
   abandon(): Item[] {
     const items = [...this.#waiting.values()].map(({ item }) => item);
     this.#waiting.clear();
@@ -124,13 +124,13 @@ export class Backlog<Item extends Queued> {
     return items;
   }
 
-  #place(item: Item): Place<Item> {
+  #addEntry(item: Item): Entry<Item> {
     const { id, exclusive = [], after = [] } = item;
-    if (this.#waiting.has(id) || this.#underWay.has(id) || this.#ended.has(id)) {
+    if (this.#waiting.has(id) || this.#active.has(id) || this.#ended.has(id)) {
       throw new AgentosError({ code: 'usage', reason: `Two items have the id ${id}.` });
     }
-    const place = { item, keys: exclusive, after, overtaken: 0 };
-    this.#waiting.set(id, place);
+    const entry = { item, keys: exclusive, after, overtaken: 0 };
+    this.#waiting.set(id, entry);
     this.#announced.delete(id);
     if (item.announces !== undefined) this.#announced.add(item.announces);
     for (const other of after) {
@@ -138,35 +138,35 @@ export class Backlog<Item extends Queued> {
       if (followers) followers.push(id);
       else this.#followers.set(other, [id]);
     }
-    return place;
+    return entry;
   }
 
-  #firstFree(): Item | null {
-    const passed: Place<Item>[] = [];
+  #startFirst(): Item | null {
+    const passed: Entry<Item>[] = [];
     const reserved = new Set<string>();
-    for (const place of this.#inOrder()) {
-      if (!this.#mayBegin(place)) continue;
-      if (!place.keys.some((key) => this.#held.has(key) || reserved.has(key))) {
-        for (const other of passed) if (other.keys.some((key) => place.keys.includes(key))) other.overtaken += 1;
-        return this.#begin(place);
+    for (const entry of this.#inOrder()) {
+      if (!this.#mayStart(entry)) continue;
+      if (!entry.keys.some((key) => this.#held.has(key) || reserved.has(key))) {
+        for (const other of passed) if (other.keys.some((key) => entry.keys.includes(key))) other.overtaken += 1;
+        return this.#start(entry);
       }
-      passed.push(place);
-      if (place.overtaken >= PATIENCE) for (const key of place.keys) reserved.add(key);
+      passed.push(entry);
+      if (entry.overtaken >= MOST_OVERTAKEN) for (const key of entry.keys) reserved.add(key);
     }
     return null;
   }
 
-  *#inOrder(): Iterable<Place<Item>> {
+  *#inOrder(): Iterable<Entry<Item>> {
     for (const id of this.#ahead) {
-      const place = this.#waiting.get(id);
-      if (place) yield place;
+      const entry = this.#waiting.get(id);
+      if (entry) yield entry;
     }
-    for (const [id, place] of this.#waiting) if (!this.#ahead.has(id)) yield place;
+    for (const [id, entry] of this.#waiting) if (!this.#ahead.has(id)) yield entry;
   }
 
-  #begin({ item, keys }: Place<Item>): Item {
+  #start({ item, keys }: Entry<Item>): Item {
     this.#leave(item.id);
-    this.#underWay.set(item.id, keys);
+    this.#active.set(item.id, keys);
     for (const key of keys) this.#held.add(key);
     return item;
   }
@@ -176,22 +176,22 @@ export class Backlog<Item extends Queued> {
     this.#ahead.delete(id);
   }
 
-  #mayBegin({ after }: Place<Item>): boolean {
-    return after.every((id) => !this.#waiting.has(id) && !this.#underWay.has(id) && !this.#announced.has(id));
+  #mayStart({ after }: Entry<Item>): boolean {
+    return after.every((id) => !this.#waiting.has(id) && !this.#active.has(id) && !this.#announced.has(id));
   }
 
-  /** With all that wait for it, and for those. */
-  #giveUp(first: string, because: string): void {
+  /** Blocks an item, and everything that waits for it, directly or not. */
+  #block(first: string, because: string): void {
     const lost = [{ id: first, on: because }];
-    // Grows while it is gone through.
+    // Grows while we iterate over it.
     for (const { id, on } of lost) {
-      const place = this.#waiting.get(id);
+      const entry = this.#waiting.get(id);
       const status = this.#ended.get(on);
-      if (status === undefined || !place?.after.includes(on)) continue;
+      if (status === undefined || !entry?.after.includes(on)) continue;
       this.#leave(id);
       this.#ended.set(id, 'cancelled');
-      this.#hopeless.push({ item: place.item, on, status });
-      const { announces } = place.item;
+      this.#blocked.push({ item: entry.item, on, status });
+      const { announces } = entry.item;
       if (announces !== undefined) {
         this.#announced.delete(announces);
         this.#ended.set(announces, 'cancelled');
@@ -201,10 +201,10 @@ export class Backlog<Item extends Queued> {
     }
   }
 
-  #breakCycles(places: readonly Place<Item>[], onCycle?: (ids: readonly string[]) => void): void {
-    const tied = places.filter(({ after }) => after.length > 0);
-    const { after, cycles } = withoutCycles(tied.map((place) => ({ id: place.item.id, after: place.after })));
-    for (const place of tied) place.after = after.get(place.item.id) ?? [];
+  #breakCycles(entries: readonly Entry<Item>[], onCycle?: (ids: readonly string[]) => void): void {
+    const tied = entries.filter(({ after }) => after.length > 0);
+    const { after, cycles } = withoutCycles(tied.map((entry) => ({ id: entry.item.id, after: entry.after })));
+    for (const entry of tied) entry.after = after.get(entry.item.id) ?? [];
     for (const cycle of cycles) onCycle?.(cycle);
   }
 

@@ -79,7 +79,7 @@ test('an item with a task of its own gets that one, in a worker that was warmed 
   expect(ends.map(({ reason }) => reason)).toEqual(['the usual task', 'the other task', 'the usual task']);
 });
 
-test('items that share a key are never under way together, and others don’t wait for them', async () => {
+test('items that share a key never run together, and others don’t wait for them', async () => {
   const { coordinator, item, course, open } = await place({
     onEvent: (id, { type }) => type === 'item-finished' && id === 'free' && open('free-has-ended'),
   });
@@ -92,7 +92,7 @@ test('items that share a key are never under way together, and others don’t wa
   expect(course).toEqual(['+first', '+free', '-free', '-first', '+second', '-second']);
 });
 
-test('a key stays taken between two attempts', async () => {
+test('a key stays held between two attempts', async () => {
   const { coordinator, item, course } = await place({
     onEvent: (_id, { type }) => type === 'item-retrying' && coordinator.poke(),
   });
@@ -104,7 +104,7 @@ test('a key stays taken between two attempts', async () => {
   expect(course).toEqual(['+flaky', '-flaky', '+second', '-second']);
 });
 
-test('what comes after another starts when that has succeeded, though it was given first', async () => {
+test('an item that comes after another starts when that one has succeeded, even if it was given first', async () => {
   const { coordinator, item, course } = await place();
   const ends = await coordinator.run([
     item({ id: 'after', after: ['before', 'not-in-this-run'] }),
@@ -114,7 +114,7 @@ test('what comes after another starts when that has succeeded, though it was giv
   expect(course).toEqual(['+before', '-before', '+after', '-after']);
 });
 
-test('who waits for what ended otherwise is cancelled, with those who wait for it, and says why', async () => {
+test('an item whose dependency did not succeed is cancelled with a reason, and so are those that wait for it', async () => {
   const events: string[] = [];
   const { coordinator, item, course } = await place({
     onEvent: (id, event) => event.type === 'item-finished' && events.push(`${id} ${event.status}`),
@@ -142,7 +142,7 @@ test('items that depend on each other all end, the first one first', async () =>
   expect(course).toEqual(['+1', '-1', '+2', '-2']);
 });
 
-test('what joins at an item’s end is worked off ahead of those that wait, and follows in the result', async () => {
+test('items that join at another’s end run ahead of waiting ones, and come last in the result', async () => {
   const { coordinator, item, course } = await place({ parallel: 1 });
   const ends = await coordinator.run([item({ id: '1' }), item({ id: '2' })], {
     next: ({ id, status }) =>
@@ -159,7 +159,7 @@ test('what joins at an item’s end is worked off ahead of those that wait, and 
   expect(course.filter((entry) => entry.startsWith('+'))).toEqual(['+1', '+1+', '+1++', '+2', '+2+', '+2++']);
 });
 
-test('the run does not end while something joins, even when a subscriber pokes it at the last end', async () => {
+test('the run does not end while items join, even if a subscriber pokes it at the last end', async () => {
   const at = await place({ onEvent: (_id, { type }) => type === 'item-finished' && at.coordinator.poke() });
   const ends = await at.coordinator.run([at.item({ id: '1' })], {
     next: ({ id }) => (id === '1' ? [at.item({ id: '2' })] : []),
@@ -167,7 +167,7 @@ test('the run does not end while something joins, even when a subscriber pokes i
   expect(statuses(ends)).toEqual(['1 succeeded', '2 succeeded']);
 });
 
-test('a halt and a stop hold for what joins', async () => {
+test('a halt and a stop also apply to items that join', async () => {
   const halted = await place({ parallel: 1, haltAfter: 1 });
   const join = (at: Place) => ({
     next: ({ id }: CoordinatedEnd) => (id.length < 2 ? [at.item({ id: `${id}+`, after: [] })] : []),
@@ -190,7 +190,7 @@ test('a halt and a stop hold for what joins', async () => {
   expect(afterStop.slice(1).map(({ error }) => error?.problem.code)).toEqual(Array(3).fill('interrupted'));
 });
 
-test('an item whose delay is over, but that has no worker again yet, ends with a stop', async () => {
+test('a stop ends an item whose retry delay is over but that has no worker yet', async () => {
   const reason = new AgentosError({ code: 'interrupted', signal: 'SIGINT' });
   const at = await place({
     parallel: 1,
@@ -213,7 +213,7 @@ test('an item whose delay is over, but that has no worker again yet, ends with a
   ]);
 });
 
-test('an id that is known already is refused, and nothing is left behind', async () => {
+test('a duplicate id is refused, and no process is left behind', async () => {
   const twice = await place();
   await expect(twice.coordinator.run([twice.item({ id: '1' }), twice.item({ id: '1' })])).rejects.toThrow('the id 1');
   const again = await place();
@@ -223,7 +223,7 @@ test('an id that is known already is refused, and nothing is left behind', async
   await expect(run).rejects.toThrow('the id 1');
 });
 
-test('an item that another run has claimed waits until it is free, for a time; what that run finished is not done again', async () => {
+test('an item that another run has claimed waits for a while; if that run finishes it, it is not done again', async () => {
   const refusals = new Map([
     ['soon', 1],
     ['never', Number.POSITIVE_INFINITY],
@@ -248,7 +248,7 @@ test('an item that another run has claimed waits until it is free, for a time; w
   expect(notices).toEqual(['never', 'soon'].map((id) => `${id} waits for process 7, which is working on it`));
 });
 
-test('halted from outside, it starts nothing new; what is under way or set aside comes to an end', async () => {
+test('a halt from outside starts nothing new; running items and those claimed elsewhere end', async () => {
   const { coordinator, item, open } = await place({
     parallel: 1,
     claimWaitMs: 60_000,
@@ -268,7 +268,7 @@ test('halted from outside, it starts nothing new; what is under way or set aside
   expect(ends[2]?.error?.problem).toEqual({ code: 'usage', reason: 'enough' });
 });
 
-test('one item is cancelled, whether it runs, waits for its turn, or waits to be retried; the others are not', async () => {
+test('one item can be cancelled while it runs, waits or is to be retried; the others continue', async () => {
   const events: string[] = [];
   const { coordinator, item, open } = await place({
     parallel: 2,

@@ -1,42 +1,42 @@
-import { type Clock, systemClock } from '../core/clock.ts';
+import { type Clock, systemClock, untilAborted } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { ItemEnd } from '../core/item.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
-import type { StepStore } from '../journal/stored.ts';
+import type { StepStore } from '../journal/port.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
 import { type AttemptOutcome, runAttempt } from './attempt.ts';
-import { type Flight, Loop } from './loop.ts';
+import { type ActiveItem, Loop } from './loop.ts';
 import { createWorkerPool, startOrphanGuard, type WorkerPool } from './worker-pool.ts';
 
 export interface CoordinatedEnd extends ItemEnd {
   id: string;
 }
 
-/** One item of a batch, as far as the coordinator has to know it. */
+/** One item of a batch, as the coordinator sees it. */
 export interface CoordinatedItem {
   id: string;
-  /** The file of its journal, or what keeps its steps in place of a file. */
+  /** The file of its journal, or a store in place of a file. */
   checkpoint: string | StepStore;
-  /** For the task; a function is called at each attempt, and may return a promise. */
+  /** The task's input. A function is called at each attempt, and may return a promise. */
   input: unknown;
-  /** Instead of those that the others have. */
+  /** Overrides the bounds of the run. */
   bounds?: Pick<CoordinatorOptions, 'maxRetries' | 'timeoutMs' | 'idleTimeoutMs'>;
-  /** Instead of the task that the others have. */
+  /** Overrides the task of the run. */
   task?: TaskReference;
-  /** No two items that share one of these are under way at the same time, the delays between attempts included. */
+  /** No two items that share one of these keys run at the same time, including the delays between attempts. */
   exclusive?: readonly string[];
-  /** Ids of items of this run that have to have succeeded first, or been skipped; others mean nothing. */
+  /** Ids of items of this run that must have succeeded or been skipped first; other ids are ignored. */
   after?: readonly string[];
-  /** The id of an item that `next` is expected to return at this one's end: others can already come after it. */
+  /** The id of an item that `next` is expected to return at this one's end: others can already wait for it. */
   announces?: string;
 }
 
 /**
- * Called at each item's end, however it ended. What it returns joins the run ahead of those that were given: what was
- * begun is finished before something new is started.
+ * Called at each item's end, however it ended. The items that it returns join the run ahead of those that wait, so that work
+ * in progress is finished before something new starts.
  */
 export type NextItems = (end: CoordinatedEnd) => readonly CoordinatedItem[];
 
@@ -49,35 +49,35 @@ export interface CoordinatorOptions {
   timeoutMs: number;
   idleTimeoutMs: number;
   globalTimeoutMs: number | null;
-  /** Start nothing new after so many failures; null: after three in a row with the same cause. */
+  /** Start nothing new after this many failures; null: after three in a row with the same cause. */
   haltAfter: number | null;
   onEvent: (id: string, event: ItemEvent) => void;
-  /** Items that joined at different times come after each other; by name, in the order in which they run. */
+  /** Items that joined at different times wait for each other. Called with their names, in the order in which they run. */
   onCycle?: (names: readonly string[]) => void;
   onHalt?: (facts: { failures: number; cause: string }) => void;
-  /** Called before an item's first attempt; what it returns is called at the item's end. Throws to refuse the item. */
+  /** Called before an item's first attempt. Throws to refuse the item; otherwise returns the function that releases it. */
   claim?: (id: string) => () => void;
-  /** How long an item waits for another run that has claimed it; without it, or with 0, it is refused at once. */
+  /** How long an item waits for another run that has claimed it. Default: 0, the item is refused at once. */
   claimWaitMs?: number;
-  /** Asked when an item was claimed: another run may have finished it since the plan. Its result then, else null. */
+  /** Called after an item was claimed: returns its result if another run has finished it since the plan, else null. */
   alreadyDone?: (id: string) => Promise<TaskResult | null>;
-  /** What follows the result of an item that did not fail, in this process and before its end. Rejects: the item fails. */
+  /** Work of this process after an item's result and before its end. If it rejects, the item fails. */
   complete?: (id: string, result: TaskResult, signal: AbortSignal) => Promise<TaskResult>;
-  /** The item waits for something outside, such as quota: its silence is not idleness. */
+  /** Whether the item waits for something outside, such as quota: then its silence is not idleness. */
   isWaiting?: (id: string) => boolean;
-  /** Whether a new item may be started now; when that changes, `poke` is to be called. */
+  /** Whether a new item may start now. Call `poke` when that changes. */
   mayStart?: () => boolean;
-  /** Shows what a worker prints while it works on the item. */
+  /** Shows the output of a worker while it works on the item. */
   attachOutput?: (id: string, worker: Pick<WorkerProcess, 'stdout' | 'stderr'>) => { detach: () => void };
-  /** What people call an item, where that is not its id. */
+  /** The name of an item for people. Default: its id. */
   nameOf?: (id: string) => string;
-  /** The span of an attempt that begins now; null: nothing is traced. */
+  /** The span of an attempt that starts now; null: nothing is traced. */
   traceAttempt?: (id: string, attempt: number) => AttemptTrace | null;
-  /** How long a step in flight may still take, asked when its item has to stop (default: 2 s). */
+  /** How long a step in flight may still take; called when its item has to stop. Default: 2 s. */
   finishStepMs?: () => number;
   /** Distinguishes the processes of this run from others. */
   runTag: string;
-  /** Instead of the system's, or of a part of it. */
+  /** Overrides the system clock, or parts of it. */
   clock?: Partial<Clock>;
   random?: () => number;
 }
@@ -86,12 +86,11 @@ export interface CoordinatorOptions {
  * Keeps at most N workers busy, one item at a time in each process, and owns deadlines, retries and shutdown.
  *
  * An item goes  waiting → running → ended
- *                  ▲         │ a failure that may pass, attempts and time left: waiting again after a delay, and then
- *                  └─────────┘ before those that were never started; it holds no worker meanwhile
- * One that another run has claimed is set aside, without a worker too, until it is free.
+ *                  ▲         │ a temporary failure, with attempts and time left: after a delay it goes ahead of items that
+ *                  └─────────┘ never started; it holds no worker meanwhile
+ * An item that another run has claimed waits, without a worker, until it is free.
  *
- * The backlog decides which of those that wait may start. Every item that was given to `run`, or joined it, has
- * exactly one end.
+ * The backlog decides which waiting item may start. Every item that was given to `run`, or joined it, has exactly one end.
  */
 export class ParallelCoordinator {
   readonly #options: CoordinatorOptions;
@@ -101,7 +100,7 @@ export class ParallelCoordinator {
   readonly #kill = new AbortController();
   readonly #pool: WorkerPool;
   #loop: Loop | null = null;
-  /** Before there is a loop. */
+  /** Set by `halt` before `run`. */
   #halted: ErrorRecord | null = null;
   readonly #orphanGuard: ReturnType<typeof startOrphanGuard>;
 
@@ -113,50 +112,50 @@ export class ParallelCoordinator {
     this.#pool = createWorkerPool({ ...options.worker, task: options.task }, options.runTag, this.#orphanGuard);
   }
 
-  /** Starts processes before the items are known, so that they are ready when the plan is. */
+  /** Starts worker processes before the items are known. */
   warmUp(items: number): void {
     this.#pool.warmUp(Math.min(this.#limit, items));
   }
 
-  /** No new work; running items stop at their next step, or are ended within seconds. */
+  /** Starts nothing new; running items stop at their next step, or are killed within seconds. */
   stop(reason: AgentosError): void {
     this.#stop.abort(reason);
   }
 
-  /** No new items; those that are under way may end. */
+  /** Starts no new items; running ones may finish. */
   halt(reason: ErrorRecord): void {
     this.#halted ??= reason;
     this.#loop?.halt(reason);
   }
 
-  /** One item stops at its next step, or is ended within seconds; one that waits is not started. */
+  /** Stops one item as `stop` does, or does not start it. Unknown and ended ids are ignored. */
   cancel(id: string, reason: AgentosError): void {
     this.#loop?.cancel(id, reason);
   }
 
-  /** Something that `mayStart` looks at has changed. */
+  /** To be called when the answer of `mayStart` may have changed. */
   poke(): void {
     this.#loop?.poke();
   }
 
-  /** To a coordinator that runs until it is closed. */
+  /** Adds an item to a run that is open. */
   add(item: CoordinatedItem): void {
     this.#loop?.add(item);
   }
 
-  /** What was added may end; then the run has ended. */
+  /** Ends an open run when its items have ended. */
   close(): void {
     this.#loop?.close();
   }
 
-  /** Ends everything at once. */
+  /** Kills all workers at once. */
   kill(): void {
     this.#stop.abort(new AgentosError({ code: 'interrupted', signal: 'SIGKILL' }));
     this.#kill.abort();
     this.#pool.signalAll('SIGKILL');
   }
 
-  /** Workers are in process groups of their own, which a stop of this process does not reach. */
+  /** Workers are in their own process groups, so stopping this process (Ctrl+Z) does not stop them. */
   suspend(): void {
     this.#pool.signalAll('SIGSTOP');
   }
@@ -166,8 +165,8 @@ export class ParallelCoordinator {
   }
 
   /**
-   * The ends in the order of the given items, then of those that joined. `isOpen`: it takes further items until it is closed, and
-   * keeps nothing of those that ended.
+   * Returns the ends of the given items in their order, then of those that joined. `isOpen`: takes further items until it is
+   * closed, and returns no ends.
    */
   async run(
     items: readonly CoordinatedItem[],
@@ -187,8 +186,8 @@ export class ParallelCoordinator {
         clock: this.#clock,
         limit: this.#limit,
         stop: this.#stop.signal,
-        attempt: async (flight) =>
-          this.#completed(flight, (await this.#endedElsewhere(flight)) ?? (await this.#attempt(flight))),
+        attempt: async (active) =>
+          this.#completed(active, (await this.#endedElsewhere(active)) ?? (await this.#attempt(active))),
         warmUp: (workers) => this.warmUp(workers),
         next,
         isOpen,
@@ -205,33 +204,33 @@ export class ParallelCoordinator {
     }
   }
 
-  /** Of an item that was claimed just now; null: it has to be worked on. */
-  async #endedElsewhere({ item, attempts }: Flight): Promise<AttemptOutcome | null> {
-    // What can't be found out now is for the attempt to meet.
+  /** Null: the item that was just claimed is still to be done. */
+  async #endedElsewhere({ item, attempts }: ActiveItem): Promise<AttemptOutcome | null> {
+    // If this fails, the attempt runs into the same error.
     const result = attempts > 0 ? null : await this.#options.alreadyDone?.(item.id).catch(() => null);
     if (result) return { result };
     return this.#stop.signal.aborted ? { error: toErrorRecord(this.#stop.signal.reason) } : null;
   }
 
-  async #completed({ item, deadline }: Flight, outcome: AttemptOutcome): Promise<AttemptOutcome> {
+  async #completed({ item, deadline }: ActiveItem, outcome: AttemptOutcome): Promise<AttemptOutcome> {
     const { complete } = this.#options;
     if (complete === undefined || 'error' in outcome) return outcome;
     const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
     try {
-      return { result: await unlessAborted(complete(item.id, outcome.result, stop), stop) };
+      return { result: await untilAborted(stop, complete(item.id, outcome.result, stop)) };
     } catch (error) {
       return { error: toErrorRecord(error) };
     }
   }
 
-  async #attempt(flight: Flight): Promise<AttemptOutcome> {
-    flight.attempts += 1;
-    const { item, attempts, deadline } = flight;
+  async #attempt(active: ActiveItem): Promise<AttemptOutcome> {
+    active.attempts += 1;
+    const { item, attempts, deadline } = active;
     const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
     const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
     let input: unknown;
     try {
-      input = await unlessAborted(inputOf(item), stop);
+      input = await untilAborted(stop, inputOf(item));
     } catch (error) {
       return { error: toErrorRecord(error) };
     }
@@ -243,7 +242,7 @@ export class ParallelCoordinator {
         id: item.id,
         attempt: attempts,
         checkpoint: typeof item.checkpoint === 'string' ? item.checkpoint : null,
-        steps: flight.steps === null ? null : [...flight.steps],
+        steps: active.steps === null ? null : [...active.steps],
         input,
         ...(trace && { traceparent: trace.traceparent }),
       },
@@ -253,8 +252,8 @@ export class ParallelCoordinator {
       clock: this.#clock,
       onEvent: (event) => onEvent(item.id, event),
       onSteps: (steps) => {
-        flight.steps ??= new Map();
-        for (const [id, seal] of steps) flight.steps.set(id, seal);
+        active.steps ??= new Map();
+        for (const [id, seal] of steps) active.steps.set(id, seal);
       },
       isWaiting: () => this.#options.isWaiting?.(item.id) ?? false,
       attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
@@ -267,22 +266,8 @@ export class ParallelCoordinator {
   }
 }
 
-function inputOf({ input }: CoordinatedItem): unknown {
+async function inputOf({ input }: CoordinatedItem): Promise<unknown> {
   return typeof input === 'function' ? (input as () => unknown)() : input;
-}
-
-/** Rejects with the signal's reason if that comes first; what was begun is then left to itself. */
-async function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  if (!(work instanceof Promise)) return work;
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 function discardOutput({ stdout, stderr }: Pick<WorkerProcess, 'stdout' | 'stderr'>): { detach: () => void } {

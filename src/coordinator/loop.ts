@@ -6,63 +6,62 @@ import type { AttemptOutcome } from './attempt.ts';
 import { Backlog } from './backlog.ts';
 import type { CoordinatedEnd, CoordinatedItem, CoordinatorOptions, NextItems } from './coordinator.ts';
 
-/** An item that is under way, over all its attempts. */
-export interface Flight {
+/** A running item, over all its attempts. */
+export interface ActiveItem {
   item: CoordinatedItem;
   attempts: number;
   startedAt: number;
-  /** Aborted with the reason when its time is up. */
+  /** Aborted with the reason when the item times out or is cancelled. */
   deadline: AbortController;
-  /** The steps that its journal may hold, each with its seal; null until the first attempt has opened it. */
+  /** The steps that its journal may hold, each with its seal; null until the first attempt opens it. */
   steps: Map<string, string> | null;
   /** Releases the item; called once, at its end. */
   close: () => void;
 }
 
-/** An item that another run has claimed, and since when it waits for that. */
-interface Claimed {
+/** An item that another run has claimed. It is tried again every so often. */
+interface ClaimedElsewhere {
   item: CoordinatedItem;
+  /** When it was first tried. */
   sinceMs: number;
   isDue: boolean;
 }
 
-const LOOK_EVERY_MS = 500;
+const TRY_AGAIN_MS = 500;
 
-export interface LoopOptions {
+interface LoopOptions {
   options: CoordinatorOptions;
   clock: Clock;
   limit: number;
   stop: AbortSignal;
-  attempt: (flight: Flight) => Promise<AttemptOutcome>;
-  /** How many workers there is work for. */
+  attempt: (active: ActiveItem) => Promise<AttemptOutcome>;
+  /** Keeps this many workers ready. */
   warmUp: (workers: number) => void;
   next: NextItems | undefined;
-  /** Items may be added until it is closed. */
   isOpen: boolean;
 }
 
 /**
- * Starts what can start and ends what cannot, until every item has ended. Callbacks may call `poke` at any time: it takes
- * effect when the present turn is over, so that nothing is started in the middle of an item's end.
+ * Starts items that can start, and ends those that can't, until every item has ended. Callbacks may call `poke` at any time: it
+ * takes effect in a microtask, so nothing starts in the middle of an item's end.
  */
 export class Loop {
   readonly #backlog: Backlog<CoordinatedItem>;
-  /** Items that another run has claimed, to be looked at again every so often. */
-  #aside: Claimed[] = [];
-  readonly #order: string[] = [];
-  readonly #ends = new Map<string, CoordinatedEnd>();
+  readonly #claimedElsewhere = new Set<ClaimedElsewhere>();
+  /** In the order in which the items were added; null: not ended. */
+  readonly #ends = new Map<string, CoordinatedEnd | null>();
   /** Items that have not ended. */
   #left = 0;
   #isOpen: boolean;
-  /** Items whose delay is over, and that wait for a worker. */
-  readonly #again: Flight[] = [];
-  readonly #underWay = new Map<string, Flight>();
+  /** Items whose retry delay is over and that wait for a worker. */
+  readonly #retries: ActiveItem[] = [];
+  readonly #active = new Map<string, ActiveItem>();
   readonly #halt;
   readonly #done = Promise.withResolvers<CoordinatedEnd[]>();
   readonly #given: LoopOptions;
   #busy = 0;
   #isPoked = false;
-  /** Why nothing new is started. */
+  /** Why nothing new starts. */
   #halted: ErrorRecord | null = null;
 
   constructor(given: LoopOptions) {
@@ -74,7 +73,6 @@ export class Loop {
     given.stop.addEventListener('abort', () => this.poke(), { once: true });
   }
 
-  /** The ends in the order of the given items, then of those that joined. */
   run(items: readonly CoordinatedItem[]): Promise<CoordinatedEnd[]> {
     this.#join(items, false);
     this.poke();
@@ -100,19 +98,17 @@ export class Loop {
     });
   }
 
-  /** No new items; those that are under way may end. */
   halt(reason: ErrorRecord): void {
     this.#halted ??= reason;
     this.poke();
   }
 
-  /** Ends one item; finished steps are kept. One that has ended, or is not here, stays as it is. */
   cancel(id: string, reason: AgentosError): void {
-    const flight = this.#underWay.get(id);
-    if (flight !== undefined) return flight.deadline.abort(reason);
-    const aside = this.#aside.find(({ item }) => item.id === id);
-    this.#aside = this.#aside.filter((claimed) => claimed !== aside);
-    const item = aside?.item ?? this.#backlog.take(id);
+    const active = this.#active.get(id);
+    if (active !== undefined) return active.deadline.abort(reason);
+    const elsewhere = [...this.#claimedElsewhere].find(({ item }) => item.id === id);
+    if (elsewhere !== undefined) this.#claimedElsewhere.delete(elsewhere);
+    const item = elsewhere?.item ?? this.#backlog.take(id);
     if (item !== null) this.#finish(item, notStarted(toErrorRecord(reason), null));
     this.poke();
   }
@@ -120,67 +116,68 @@ export class Loop {
   #turn(): void {
     const { stop, warmUp } = this.#given;
     try {
-      do this.#startWhatCan();
-      while (this.#endWhatCannot());
-      // In the place of a worker that was discarded, another one gets ready while the rest is at work.
+      do this.#startItems();
+      while (this.#endUnstartable());
+      // Replaces discarded workers while the others are busy.
       if (!stop.aborted) warmUp(this.#busy + (this.#halted === null ? this.#backlog.size : 0));
     } catch (error) {
       this.#done.reject(error);
     }
-    if (this.#left === 0 && !this.#isOpen)
-      this.#done.resolve(this.#order.map((id) => this.#ends.get(id)).filter((end) => end !== undefined));
+    if (this.#left === 0 && !this.#isOpen) this.#done.resolve([...this.#ends.values()].filter((end) => end !== null));
   }
 
   #join(items: readonly CoordinatedItem[], ahead: boolean): void {
     this.#backlog.add(items, { ahead });
     this.#left += items.length;
-    if (!this.#given.isOpen) for (const { id } of items) this.#order.push(id);
+    if (!this.#given.isOpen) for (const { id } of items) this.#ends.set(id, null);
   }
 
-  #startWhatCan(): void {
-    for (const claimed of this.#aside.filter(({ isDue }) => isDue)) {
-      if (!this.#hasRoom() || !this.#mayBegin()) break;
-      this.#aside = this.#aside.filter((other) => other !== claimed);
-      const flight = this.#begin(claimed.item, claimed.sinceMs);
-      if (flight) this.#fly(flight);
+  #startItems(): void {
+    for (const claimed of this.#claimedElsewhere) {
+      if (!claimed.isDue) continue;
+      if (!this.#hasFreeWorker() || !this.#mayStartNew()) break;
+      this.#claimedElsewhere.delete(claimed);
+      const active = this.#begin(claimed.item, claimed.sinceMs);
+      if (active) this.#start(active);
     }
-    while (this.#hasRoom()) {
-      const repeated = this.#again.shift();
-      const fresh = repeated || !this.#mayBegin() ? null : this.#backlog.next();
+    while (this.#hasFreeWorker()) {
+      const repeated = this.#retries.shift();
+      const fresh = repeated || !this.#mayStartNew() ? null : this.#backlog.next();
       if (!repeated && !fresh) break;
-      const flight = repeated ?? (fresh && this.#begin(fresh, null));
-      if (flight) this.#fly(flight);
+      const active = repeated ?? (fresh && this.#begin(fresh, null));
+      if (active) this.#start(active);
     }
   }
 
-  #hasRoom(): boolean {
+  #hasFreeWorker(): boolean {
     return this.#busy < this.#given.limit && !this.#given.stop.aborted;
   }
 
-  /** Nothing new while there is nothing to work with; one is enough to notice when there is again. */
-  #mayBegin(): boolean {
+  /** While `mayStart` says no, one running item is enough to notice when it says yes again. */
+  #mayStartNew(): boolean {
     return this.#halted === null && (this.#busy === 0 || (this.#given.options.mayStart?.() ?? true));
   }
 
-  /** Returns whether there was anything. */
-  #endWhatCannot(): boolean {
+  /** Ends items that can never start. Returns whether there were any. */
+  #endUnstartable(): boolean {
     const { stop, options } = this.#given;
     const { nameOf = (id: string) => id } = options;
-    const hopeless = this.#backlog.takeHopeless();
-    for (const { item, on, status } of hopeless)
+    const blocked = this.#backlog.takeBlocked();
+    for (const { item, on, status } of blocked)
       this.#finish(item, notStarted(null, `${DEPENDS_ON} ${nameOf(on)}, which ended as ${status}`));
     const stopped = stop.aborted ? toErrorRecord(stop.reason) : null;
     const error = this.#halted ?? stopped;
-    const abandoned = error === null ? [] : [...this.#backlog.abandon(), ...this.#aside.map(({ item }) => item)];
-    if (error !== null) this.#aside = [];
+    const claimed = [...this.#claimedElsewhere].map(({ item }) => item);
+    const abandoned = error === null ? [] : [...this.#backlog.abandon(), ...claimed];
+    if (error !== null) this.#claimedElsewhere.clear();
     for (const item of abandoned) this.#finish(item, notStarted(error));
-    const stranded = stopped === null ? [] : this.#again.splice(0);
-    for (const flight of stranded) if (stopped) this.#conclude(flight, { error: stopped });
-    return hopeless.length + abandoned.length + stranded.length > 0;
+    const stranded = stopped === null ? [] : this.#retries.splice(0);
+    for (const active of stranded) if (stopped) this.#conclude(active, { error: stopped });
+    return blocked.length + abandoned.length + stranded.length > 0;
   }
 
-  /** Null: it was refused, or set aside. */
-  #begin(item: CoordinatedItem, sinceMs: number | null): Flight | null {
+  /** Null: the claim failed, and the item has ended or waits to be tried again. `sinceMs`: when it was first tried. */
+  #begin(item: CoordinatedItem, sinceMs: number | null): ActiveItem | null {
     const { clock, options } = this.#given;
     const { claim, claimWaitMs = 0, onEvent } = options;
     const { timeoutMs } = item.bounds ?? options;
@@ -201,52 +198,52 @@ export class Loop {
       if (error.problem.code === 'item-locked' && waitedMs < claimWaitMs) {
         const text = `waits for process ${error.problem.pid}, which is working on it`;
         if (sinceMs === null) onEvent(item.id, { type: 'notice', text });
-        this.#lookAgain({ item, sinceMs: sinceMs ?? clock.now(), isDue: false });
+        this.#tryAgainLater({ item, sinceMs: sinceMs ?? clock.now(), isDue: false });
       } else this.#finish(item, { attempts: 0, durationMs: waitedMs, ...outcomeAsEnd({ error }) });
       return null;
     }
   }
 
-  #lookAgain(claimed: Claimed): void {
-    this.#aside.push(claimed);
-    void this.#given.clock.sleep(LOOK_EVERY_MS, this.#given.stop).then(() => {
+  #tryAgainLater(claimed: ClaimedElsewhere): void {
+    this.#claimedElsewhere.add(claimed);
+    void this.#given.clock.sleep(TRY_AGAIN_MS, this.#given.stop).then(() => {
       claimed.isDue = true;
       this.poke();
     });
   }
 
-  #fly(flight: Flight): void {
+  #start(active: ActiveItem): void {
     this.#busy += 1;
-    this.#underWay.set(flight.item.id, flight);
-    this.#attempt(flight).then(
+    this.#active.set(active.item.id, active);
+    this.#attempt(active).then(
       () => this.poke(),
       (error: unknown) => this.#done.reject(error),
     );
   }
 
-  async #attempt(flight: Flight): Promise<void> {
+  async #attempt(active: ActiveItem): Promise<void> {
     const { stop, clock, options, attempt } = this.#given;
-    const outcome = await attempt(flight);
+    const outcome = await attempt(active);
     this.#busy -= 1;
-    const delayMs = 'error' in outcome && !stop.aborted ? this.#delayMs(flight, outcome.error) : null;
-    if (!('error' in outcome) || delayMs === null) return this.#conclude(flight, outcome);
-    options.onEvent(flight.item.id, {
+    const delayMs = 'error' in outcome && !stop.aborted ? this.#delayMs(active, outcome.error) : null;
+    if (!('error' in outcome) || delayMs === null) return this.#conclude(active, outcome);
+    options.onEvent(active.item.id, {
       type: 'item-retrying',
-      attempt: flight.attempts + 1,
+      attempt: active.attempts + 1,
       delayMs,
       error: outcome.error,
     });
-    // A worker that the item does not hold any more can take another one meanwhile.
+    // The item holds no worker during the delay, so another item can start.
     this.poke();
-    const { signal: late } = flight.deadline;
+    const { signal: late } = active.deadline;
     await clock.sleep(delayMs, AbortSignal.any([stop, late]));
     const ended = stop.aborted ? stop.reason : late.aborted ? late.reason : null;
-    if (ended === null) this.#again.push(flight);
-    else this.#conclude(flight, { error: toErrorRecord(ended) });
+    if (ended === null) this.#retries.push(active);
+    else this.#conclude(active, { error: toErrorRecord(ended) });
   }
 
-  /** Null: no further attempt. A wait that can't end in time is not begun: the item says now what it would say then. */
-  #delayMs({ item, attempts, startedAt }: Flight, { problem, retry }: ErrorRecord): number | null {
+  /** Null: no further attempt. If the delay would end after the item's deadline, the item ends now with this error. */
+  #delayMs({ item, attempts, startedAt }: ActiveItem, { problem, retry }: ErrorRecord): number | null {
     const { random = Math.random } = this.#given.options;
     const { maxRetries, timeoutMs } = item.bounds ?? this.#given.options;
     const retryAfterMs = problem.code === 'provider-quota' ? problem.retryAfterMs : null;
@@ -254,11 +251,11 @@ export class Loop {
     return delayMs === null || this.#given.clock.now() + delayMs >= startedAt + timeoutMs ? null : delayMs;
   }
 
-  #conclude(flight: Flight, outcome: AttemptOutcome): void {
-    this.#underWay.delete(flight.item.id);
-    flight.close();
-    const durationMs = this.#given.clock.now() - flight.startedAt;
-    this.#finish(flight.item, { attempts: flight.attempts, durationMs, ...outcomeAsEnd(outcome) });
+  #conclude(active: ActiveItem, outcome: AttemptOutcome): void {
+    this.#active.delete(active.item.id);
+    active.close();
+    const durationMs = this.#given.clock.now() - active.startedAt;
+    this.#finish(active.item, { attempts: active.attempts, durationMs, ...outcomeAsEnd(outcome) });
   }
 
   #finish(item: CoordinatedItem, end: ItemEnd): void {
@@ -274,14 +271,14 @@ export class Loop {
     const { announces } = item;
     if (announces !== undefined && !joining.some(({ id }) => id === announces)) this.#backlog.end(announces, status);
     const facts = status === 'cancelled' ? null : this.#halt.ended(isFailure(status) ? error : null);
-    if (facts !== null && this.#halted === null && this.#backlog.size + this.#aside.length > 0) {
+    if (facts !== null && this.#halted === null && this.#backlog.size + this.#claimedElsewhere.size > 0) {
       this.#halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
       onHalt?.(facts);
     }
   }
 }
 
-/** How an item ends whose last attempt came to this. */
+/** The end of an item whose last attempt had this outcome. */
 export function outcomeAsEnd(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 'reason' | 'error' | 'outputs'> {
   if ('error' in outcome)
     return { status: statusOfError(outcome.error), reason: null, error: outcome.error, outputs: [] };
@@ -291,19 +288,14 @@ export function outcomeAsEnd(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 
 
 const SAME_CAUSE_IN_A_ROW = 3;
 
-/** Decides when a batch stops burning through its items. */
-interface HaltRule {
-  /** Told of each item's end; returns the reason to start nothing new, or null. */
-  ended(failure: ErrorRecord | null): { failures: number; cause: string } | null;
-}
-
-/** With a limit: after so many failures. Without: after three in a row with the same cause. */
-export function createHaltRule(limit: number | null): HaltRule {
+/** Halts a batch after `limit` failures; without a limit, after three in a row with the same cause. */
+export function createHaltRule(limit: number | null) {
   let failures = 0;
   let row = 0;
   let lastCause: string | null = null;
   return {
-    ended(failure) {
+    /** To be called at each item's end. Returns the reason to start nothing new, or null. */
+    ended(failure: ErrorRecord | null): { failures: number; cause: string } | null {
       if (failure === null) {
         row = 0;
         lastCause = null;

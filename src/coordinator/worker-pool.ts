@@ -3,33 +3,21 @@ import { signalTree } from '../process/process-tree.ts';
 import { endTagged, WORKER_TAG } from '../process/remains.ts';
 import { spawnWorker, type WorkerProcess, type WorkerSettings } from '../worker/spawn.ts';
 
-/** A worker that has grown past this is replaced after its item: a leak must not add up over a long batch. */
+/** A worker that has grown past this is replaced after its item, so that leaks don't add up over a long batch. */
 const LARGEST_RSS_BYTES = 300 * 1024 * 1024;
 
+export type WorkerPool = ReturnType<typeof createWorkerPool>;
+
 /**
- * Workers, busy and warm. A worker goes
+ * Worker processes, busy and warm. A worker goes
  *
  *   starting → warm → busy → warm    the item ended well and the process has not grown
- *                    busy → gone     the item failed, was stopped, or the process died or grew
+ *                    busy → gone     the item failed or was stopped, or the process died or grew
  *
- * and a new one is started in the place of one that is gone, as long as there is work for it.
+ * `warmUp` starts new ones in place of those that are gone.
  */
-export interface WorkerPool {
-  /** Starts processes ahead of need, up to this many in all. */
-  warmUp(count: number): void;
-  take(): WorkerProcess;
-  giveBack(worker: WorkerProcess, rssBytes: number): void;
-  /** Ends a worker with everything it started. Resolves when it is gone. */
-  discard(worker: WorkerProcess): Promise<void>;
-  /** A process group that a worker started; null: it ended. */
-  noteGroup(worker: WorkerProcess, leader: number, ended: boolean): void;
-  /** To every worker and everything it started. */
-  signalAll(signal: NodeJS.Signals): void;
-  /** Ends every worker and what they left behind. */
-  close(): Promise<void>;
-}
-
-export function createWorkerPool(settings: WorkerSettings, runTag: string, orphanGuard: OrphanGuard): WorkerPool {
+export function createWorkerPool(settings: WorkerSettings, runTag: string, orphanGuard: OrphanGuard) {
+  /** Each with the process groups that it started. */
   const all = new Map<WorkerProcess, Set<number>>();
   const warm: WorkerProcess[] = [];
   let count = 0;
@@ -51,6 +39,7 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
     for (const leader of all.get(worker) ?? []) signalTree(leader, signal);
   };
 
+  /** Kills a worker with everything it started. Resolves when it is gone. */
   const discard = async (worker: WorkerProcess): Promise<void> => {
     signalGroups(worker, 'SIGKILL');
     await worker.gone;
@@ -61,16 +50,18 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
   };
 
   return {
-    warmUp(wanted) {
+    /** Starts processes ahead of need, up to this many in all. */
+    warmUp(wanted: number): void {
       while (all.size < wanted) warm.push(start());
     },
-    take: () => warm.shift() ?? start(),
-    giveBack(worker, rssBytes) {
+    take: (): WorkerProcess => warm.shift() ?? start(),
+    giveBack(worker: WorkerProcess, rssBytes: number): void {
       if (rssBytes > LARGEST_RSS_BYTES) void discard(worker);
       else warm.push(worker);
     },
     discard,
-    noteGroup(worker, leader, ended) {
+    /** Notes a process group that a worker started, or that has ended. */
+    noteGroup(worker: WorkerProcess, leader: number, ended: boolean): void {
       if (ended) {
         all.get(worker)?.delete(leader);
         orphanGuard.remove(leader);
@@ -79,10 +70,11 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
         orphanGuard.add(leader);
       }
     },
-    signalAll(signal) {
+    signalAll(signal: NodeJS.Signals): void {
       for (const worker of all.keys()) signalGroups(worker, signal);
     },
-    async close() {
+    /** Kills every worker and what they left behind. */
+    async close(): Promise<void> {
       const workers = [...all.keys()];
       for (const worker of workers) signalGroups(worker, 'SIGKILL');
       await Promise.all(workers.map((worker) => worker.gone));
@@ -92,10 +84,9 @@ export function createWorkerPool(settings: WorkerSettings, runTag: string, orpha
 }
 
 /*
- * The coordinator can be killed so that it can't clean up, and a worker whose event loop is blocked can't notice. So a
- * small shell holds the other end of a pipe: when the pipe closes without `bye`, it kills every
- * process group it knows of, and every process that carries the run's tag. It is its own session, so that no Ctrl+C
- * and no closing terminal reaches it first.
+ * If the coordinator is killed with SIGKILL, it can't clean up, and a worker whose event loop is blocked does not notice. So a
+ * small shell holds the other end of a pipe: when the pipe closes without `bye`, it kills every process group that it knows, and
+ * every process that carries the run's tag. It runs in its own session, so that Ctrl+C or a closing terminal does not reach it.
  */
 const SCRIPT = `
 trap '' INT TERM HUP QUIT
@@ -104,7 +95,7 @@ groups=' '
 while read -r verb pid; do
   case $verb in
     add) groups="$groups$pid " ;;
-    del) groups=$(printf %s "$groups" | sed "s/ $pid / /") ;;
+    del) case $groups in *" $pid "*) groups="\${groups%% $pid *} \${groups#* $pid }" ;; esac ;;
     bye) exit 0 ;;
   esac
 done
@@ -118,32 +109,22 @@ for round in 1 2 3; do
 done
 `;
 
-interface OrphanGuard {
-  add(group: number): void;
-  remove(group: number): void;
-  dismiss(): void;
-}
+type OrphanGuard = ReturnType<typeof startOrphanGuard>;
 
-export function startOrphanGuard(tag: string): OrphanGuard {
-  if (process.platform === 'win32') return { add: () => undefined, remove: () => undefined, dismiss: () => undefined };
+export function startOrphanGuard(tag: string) {
   const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'agentos-orphan-guard', tag], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
     cwd: '/',
   });
-  // Without it the run is only less safe against kill -9.
+  // Without the guard, only a kill -9 of the run leaves orphans.
   child.on('error', () => undefined);
   child.stdin?.on('error', () => undefined);
   child.unref();
-  const tell = (line: string): void => {
-    child.stdin?.write(`${line}\n`);
-  };
   return {
-    add: (group) => tell(`add ${group}`),
-    remove: (group) => tell(`del ${group}`),
-    dismiss: () => {
-      child.stdin?.end('bye\n');
-    },
+    add: (group: number) => child.stdin?.write(`add ${group}\n`),
+    remove: (group: number) => child.stdin?.write(`del ${group}\n`),
+    dismiss: () => child.stdin?.end('bye\n'),
   };
 }

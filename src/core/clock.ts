@@ -1,50 +1,49 @@
-/** Time as a parameter, so that everything which waits can be tested without waiting. */
+/** Time as a parameter, so that everything that waits can be tested without waiting. */
 export interface Clock {
   /**
-   * For deadlines, waits and durations: milliseconds in which this process could run. It never goes back, setting the
-   * date doesn't move it, and it stands still while the process is suspended. It means nothing to another process.
+   * For deadlines, waits and durations: milliseconds that this process could run. It never goes back, does not depend on the date,
+   * and stands still while the process is suspended. It means nothing to another process.
    */
   now(): number;
-  /** How long the process has been suspended so far; `now() + suspendedMs()` passed for everybody else. */
+  /** How long the process was suspended so far; `now() + suspendedMs()` is the time that really passed. */
   suspendedMs(): number;
-  /** For timestamps and for dates that others name: milliseconds since 1970. It may jump either way. */
+  /** For timestamps and dates: milliseconds since 1970. It may jump in either direction. */
   dateMs(): number;
   /** Ends early, without an error, when the signal fires. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Runs it once, when so much time has passed on this clock. */
+  /** Calls `run` once, after this much time on this clock. */
   timer(ms: number, run: () => void): Timer;
 }
 
 export interface Timer {
-  /** Counts from now on, also when it has run already. */
+  /** Restarts it, even if it has run. */
   refresh(): void;
   stop(): void;
 }
 
-/** How often the process looks whether it was suspended. */
+/** How often the process checks whether it was suspended. */
 const TICK_MS = 1_000;
-/** A look that is late by more was not only delayed by a busy machine. */
+/** A check that is later than this was not just delayed by a busy machine. */
 const LATE_MS = 2_000;
 
 interface SystemClock extends Clock {
-  /** Calls back after each suspension with its length. Returns what ends that. */
+  /** Calls back after each suspension with its length. Returns a function that unsubscribes. */
   onSuspended(listener: (forMs: number) => void): () => void;
 }
 
 /**
- * The kernel's monotonic clock keeps running while a process is stopped (Ctrl+Z, a debugger, a paused virtual machine) or its
- * event loop is blocked, and then every timer fires at once, before any sign of life that came meanwhile is read. So the
- * process looks at the clock every second: what it missed is taken off. Whoever asks for the time first does it, so that
- * the gap is never visible.
+ * The kernel's monotonic clock keeps running while a process is stopped (Ctrl+Z, a debugger, a paused virtual machine) or its event
+ * loop is blocked. Then every timer fires at once, before any sign of life that arrived meanwhile is read. So the process checks the
+ * clock every second, and subtracts the time it missed. Every call of `now` checks too, so the gap is never visible.
  */
 export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_MS } = {}): SystemClock {
   const listeners = new Set<(forMs: number) => void>();
   let seenMs: number | null = null;
   let lostMs = 0;
 
-  const look = (): number => {
+  const check = (): number => {
     const nowMs = performance.now();
-    if (seenMs === null) setInterval(look, tickMs).unref();
+    if (seenMs === null) setInterval(check, tickMs).unref();
     const lateMs = nowMs - (seenMs ?? nowMs) - tickMs;
     seenMs = nowMs;
     if (lateMs > mostLateMs) {
@@ -53,7 +52,7 @@ export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_
     }
     return nowMs;
   };
-  const now = (): number => Math.floor(look() - lostMs);
+  const now = (): number => Math.floor(check() - lostMs);
 
   const timer = (ms: number, run: () => void): Timer => {
     let dueMs = now() + ms;
@@ -81,7 +80,7 @@ export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_
   return {
     now,
     suspendedMs() {
-      look();
+      check();
       return Math.floor(lostMs);
     },
     dateMs: () => Date.now(),
@@ -98,7 +97,7 @@ export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_
         signal?.addEventListener('abort', done, { once: true });
       }),
     onSuspended(listener) {
-      look();
+      check();
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
@@ -106,3 +105,13 @@ export function createSystemClock({ tickMs = TICK_MS, lateMs: mostLateMs = LATE_
 }
 
 export const systemClock: SystemClock = createSystemClock();
+
+/** Settles like `work`, but rejects at once when the signal is aborted, even if `work` ignores it. */
+export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

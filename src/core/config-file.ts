@@ -4,8 +4,8 @@ import { parseDuration } from './duration.ts';
 import { REMOTE_SETTINGS } from './remote-settings.ts';
 
 /**
- * The one description of `agentos.yaml`: it is checked with it, its types come from it, and the JSON Schema for editors
- * is generated from it. Every object is strict: a misspelt key is an error, not a setting that silently does nothing.
+ * The one schema of `agentos.yaml`: it validates the file, and the types and the JSON Schema for editors come from it. Every object is
+ * strict, so a misspelt key is an error.
  */
 
 const durationText = z
@@ -35,6 +35,7 @@ const RUNNERS = [
   'phpunit',
   'rspec',
   'minitest',
+  'test-unit',
   'dotnet',
   'junit',
   'tap',
@@ -80,11 +81,16 @@ const hosts = z.array(
   }),
 );
 
+function perVendor<T extends z.ZodType>(setting: T) {
+  const optional = setting.optional();
+  return z.strictObject({ anthropic: optional, google: optional, openai: optional, 'openai-compatible': optional });
+}
+
 export const configFileSchema = z.strictObject({
   models: z
     .strictObject({
       drafter: modelSpec.optional().describe('writes the LLD'),
-      reviewer: modelSpec.optional().describe('reviews it; better not the same model'),
+      reviewer: modelSpec.optional().describe('reviews it; a different model is better'),
       implementer: modelSpec.optional().describe('writes tests and code'),
     })
     .optional()
@@ -114,35 +120,15 @@ export const configFileSchema = z.strictObject({
       maxCostPerItemUsd: z.number().positive().optional().describe('USD for one item (default 20)'),
     })
     .optional()
-    .describe('Everything that could run forever has a limit.'),
-  keys: z
-    .strictObject({
-      anthropic: variableNames.optional(),
-      google: variableNames.optional(),
-      openai: variableNames.optional(),
-      'openai-compatible': variableNames.optional(),
-    })
+    .describe('Limits for time, retries, rounds and money.'),
+  keys: perVendor(variableNames)
     .optional()
     .describe('Names of the environment variables that hold keys. Never the keys themselves.'),
-  limits: z
-    .strictObject({
-      anthropic: rateLimits.optional(),
-      google: rateLimits.optional(),
-      openai: rateLimits.optional(),
-      'openai-compatible': rateLimits.optional(),
-    })
+  limits: perVendor(rateLimits)
     .optional()
-    .describe('Limits of each key or quota group, where you know them; otherwise they are learned from the answers.'),
-  endpoints: z
-    .strictObject({
-      anthropic: endpoint.optional(),
-      google: endpoint.optional(),
-      openai: endpoint.optional(),
-      'openai-compatible': endpoint.optional(),
-    })
-    .optional()
-    .describe('Base URLs, when not the vendors’ own.'),
-  prices: z.record(z.string(), price).optional().describe('Prices per model, over the built-in table.'),
+    .describe('Known limits of each key or quota group; others are learned from the answers.'),
+  endpoints: perVendor(endpoint).optional().describe('Base URLs, if they differ from the vendors’ own.'),
+  prices: z.record(z.string(), price).optional().describe('Prices per model; they override the built-in table.'),
   context: z
     .strictObject({
       maxTokens: z
@@ -150,8 +136,8 @@ export const configFileSchema = z.strictObject({
         .min(0)
         .max(500_000)
         .optional()
-        .describe('what drafter, reviewer and implementer are shown of the repository (default 24000)'),
-      exclude: z.array(z.string().min(1)).optional().describe('paths or folders that no model is ever shown'),
+        .describe('how much of the repository drafter, reviewer and implementer are shown (default 24000)'),
+      exclude: z.array(z.string().min(1)).optional().describe('files or folders that are never shown to a model'),
     })
     .optional(),
   explore: z
@@ -165,7 +151,7 @@ export const configFileSchema = z.strictObject({
     ])
     .optional()
     .describe(
-      'How far drafter and reviewer may look at the repository with tools before they answer; off: not at all.',
+      'How much drafter and reviewer may explore the repository with tools before they answer; off: not at all.',
     ),
   tests: z
     .strictObject({
@@ -180,7 +166,7 @@ export const configFileSchema = z.strictObject({
         .optional()
         .describe('the JUnit XML or TAP file that the command writes (TAP: default standard output)'),
       coverage: z.string().min(1).optional().describe('the lcov file that the command writes'),
-      files: z.array(z.string().min(1)).optional().describe('patterns of test files beside the usual names'),
+      files: z.array(z.string().min(1)).optional().describe('patterns of test files besides the usual names'),
       timeout: durationText.optional().describe('one run of the tests (default 10m)'),
     })
     .optional()
@@ -218,8 +204,8 @@ export const configFileSchema = z.strictObject({
         .enum(SANDBOX_MODES)
         .optional()
         .describe('auto: where the platform has one (default); on: never without; off: never'),
-      hosts: hosts.optional().describe('what the set-up may reach beside the usual package registries'),
-      modelHosts: hosts.optional().describe('what command: and acp: models may reach (default: nothing)'),
+      hosts: hosts.optional().describe('hosts that the set-up may reach besides the usual package registries'),
+      modelHosts: hosts.optional().describe('hosts that command: and acp: models may reach (default: none)'),
     })
     .optional()
     .describe('Agents, commands, set-up and tests run in a sandbox.'),
@@ -229,7 +215,7 @@ export const configFileSchema = z.strictObject({
   lineage: z
     .enum(['keep', 'commit'])
     .optional()
-    .describe('commit: the versions of a design are on the branch too, beside its report (default keep)'),
+    .describe('commit: put the versions of a design on the branch too, beside its report (default keep)'),
   ...REMOTE_SETTINGS,
 });
 

@@ -7,7 +7,7 @@ import { nearest } from './nearest.ts';
 
 type Path = readonly PropertyKey[];
 
-/** Parses `agentos.yaml`. The error names the line, because a path alone is hard to find in a long file. */
+/** Parses `agentos.yaml`. Errors name the line. */
 export function parseConfigFile(text: string, file: string): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -22,7 +22,7 @@ export function parseConfigFile(text: string, file: string): ConfigFile {
   try {
     content = withoutEmptySections(document.toJS());
   } catch (error) {
-    // An alias without its anchor, or one that unfolds without end.
+    // An alias without its anchor, or one that expands too far.
     throw invalid(null, [], firstLine(error instanceof Error ? error.message : String(error)));
   }
   const result = configFileSchema.safeParse(content ?? {});
@@ -31,7 +31,7 @@ export function parseConfigFile(text: string, file: string): ConfigFile {
   throw invalid(offsetOf(document, path, ofKey), path, reason);
 }
 
-/** A section of which everything is commented out says nothing, like one that is not there. */
+/** A section in which everything is commented out counts as absent. */
 function withoutEmptySections(content: unknown): unknown {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return content;
   return Object.fromEntries(
@@ -63,7 +63,7 @@ const KINDS: Record<string, string> = {
   undefined: 'nothing',
 };
 
-/** The value itself is never repeated: it may be a key in the place of a variable's name. */
+/** Never repeats the value: it may be a key in place of a variable's name. */
 function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type': {
@@ -82,7 +82,7 @@ function reasonOf(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The keys that the schema allows at a path, for the suggestion. */
+/** The keys that the schema allows at a path. */
 function knownKeys(path: Path): string[] {
   let schema: unknown = configFileSchema;
   for (const segment of path) {

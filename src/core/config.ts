@@ -9,11 +9,11 @@ import { type RemoteConfig, type RemoteFlags, resolveRemote } from './remote.ts'
 export const DESIGN_SIZES = ['small', 'normal', 'large'] as const;
 export type DesignSize = (typeof DESIGN_SIZES)[number];
 
-/** auto: where the platform has one; on: nothing is started without; off: never. */
+/** auto: if the platform has one; on: refuse to start without; off: never. */
 export const SANDBOX_MODES = ['auto', 'on', 'off'] as const;
 export type SandboxMode = (typeof SANDBOX_MODES)[number];
 
-/** What the command line may say; undefined where it says nothing. */
+/** Flags of the command line; undefined: not given. */
 export interface ConfigFlags extends RemoteFlags {
   drafter?: string | undefined;
   reviewer?: string | undefined;
@@ -37,50 +37,49 @@ export interface Bounds {
   globalTimeoutMs: number | null;
   idleTimeoutMs: number;
   callTimeoutMs: number;
-  /** Longer waits for quota are not begun: the run pauses. */
+  /** For a longer wait for quota, the run pauses instead. */
   maxQuotaWaitMs: number;
   maxCostUsd: number | null;
   maxCostPerItemUsd: number;
-  /** A person asked for one of the two: a model whose cost can't be bounded is refused then. */
+  /** A person set one of the two limits. Then a model whose cost can't be bounded is refused. */
   hasChosenCostLimit: boolean;
 }
 
-/** The parts that models play. */
 export type Role = 'drafter' | 'reviewer' | 'implementer';
 
-/** Settled: every later place reads this and asks neither flags nor file nor environment. */
+/** The result of flags, file and environment. Nothing reads those again. */
 export interface Config {
   models: Record<Role, string>;
   bounds: Bounds;
   /** Null: the drafter chooses. */
   size: DesignSize | null;
   keys: VendorKey[];
-  /** Vendors with a key that does not go to the address which the repository's configuration names. */
+  /** Vendors whose key is not sent to the address that the repository's configuration names. */
   withheld: VendorName[];
   keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
   endpoints: Partial<Record<VendorName, string>>;
-  /** Known limits of each quota group; what is not here is learned. */
+  /** Known limits of each quota group; others are learned. */
   limits: NonNullable<ConfigFile['limits']>;
   prices: Record<string, PriceSetting>;
   context: { maxTokens: number; exclude: string[] };
-  /** Null: models are shown what they are shown, and have no tools. */
+  /** Null: drafter and reviewer have no tools. */
   explore: { maxRounds: number; maxTokens: number } | null;
   tests: TestSettings;
   implement: ImplementSettings;
-  /** No variable that holds a key is among them. */
+  /** Without variables that hold a key. */
   passEnvironment: string[];
-  /** Those that were asked for and hold a key. */
+  /** The variables that were removed because they hold a key. */
   heldBack: string[];
-  /** `hosts`: what the set-up may reach beside the usual registries; `modelHosts`: what models that are commands may. */
+  /** `hosts`: for the set-up, besides the usual registries; `modelHosts`: for models that are commands. */
   sandbox: { mode: SandboxMode; hosts: string[]; modelHosts: string[] };
   /** Agents that use their own login instead of a key. */
   ownLogins: AgentName[];
-  /** Whether the versions of a design go onto its branch. */
+  /** `commit`: the versions of a design go onto its branch. */
   lineage: 'keep' | 'commit';
   remote: RemoteConfig;
 }
 
-/** What the configuration says of the tests; the rest is detected. */
+/** Null: detected. */
 export interface TestSettings {
   command: string | null;
   runner: NonNullable<NonNullable<ConfigFile['tests']>['runner']> | null;
@@ -92,7 +91,7 @@ export interface TestSettings {
 
 export type GatePolicy = 'strict' | 'verify' | 'off';
 
-export interface ImplementSettings {
+interface ImplementSettings {
   policy: GatePolicy;
   /** Null: detected; false: none. */
   setup: string | false | null;
@@ -100,7 +99,7 @@ export interface ImplementSettings {
   copy: string[];
   /** Percent; null: what the LLD says. */
   coverage: number | null;
-  /** `Name <address>`; null: none. */
+  /** `Name <address>` */
   coAuthor: string | null;
   maxAgentRounds: number;
 }
@@ -124,7 +123,7 @@ const DEFAULTS = {
   exploreTokens: 1_000_000,
 };
 
-/** Flags over file over environment over defaults: the only place where that order is written. */
+/** Flags override the file, the file overrides the environment, the environment overrides defaults. */
 export function resolveConfig(
   flags: ConfigFlags,
   file: ConfigFile,

@@ -3,20 +3,26 @@ const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_
 /** Node's timers hold 31 bits; a longer delay would fire at once. */
 export const LONGEST_MS = 2 ** 31 - 1;
 
-/** `90s`, `30m`, `2h`, `1h30m`; null for anything else, for zero, and for more than a timer can hold. */
-export function parseDuration(text: string): number | null {
+/** `90s`, `30m`, `2h`, `1h30m`, `0.5s`; null for anything else. */
+export function readDuration(text: string): number | null {
   const trimmed = text.trim();
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(trimmed)) return null;
   let total = 0;
   for (const [, count, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
     total += Number(count) * (UNITS_MS[unit ?? ''] ?? 0);
   }
-  return total > 0 && total <= LONGEST_MS ? total : null;
+  return total;
+}
+
+/** The same for a setting: also null for zero, and for more than a timer can hold. */
+export function parseDuration(text: string): number | null {
+  const ms = readDuration(text);
+  return ms !== null && ms > 0 && ms <= LONGEST_MS ? ms : null;
 }
 
 /** For people: `340 ms`, `12.3 s`, `4m 05s`, `2h 10m`. */
 export function formatDuration(ms: number): string {
-  // The bounds are where rounding would say 1000 ms or 60.0 s.
+  // At these bounds, rounding would give 1000 ms or 60.0 s.
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
   if (ms < 60_000) return '1m 00s';
@@ -25,7 +31,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, '0')}m`;
 }
 
-/** As a flag is written: `1h30m`, `90s` as `1m30s`; what `parseDuration` reads. */
+/** For a flag: `1h30m`, `1m30s`. `parseDuration` reads it. */
 export function durationFlag(ms: number): string {
   let left = Math.max(1, Math.round(ms));
   let text = '';
@@ -40,7 +46,7 @@ export function durationFlag(ms: number): string {
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TWO = (value: number): string => String(value).padStart(2, '0');
 
-/** A moment for people, in their time zone: `2026-11-03 14:32:05`. Files keep ISO in UTC; what is no time stays as it is. */
+/** For people, in their time zone: `2026-11-03 14:32:05`. Invalid times are returned unchanged. */
 export function localTime(at: string): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return at;
@@ -48,7 +54,7 @@ export function localTime(at: string): string {
   return `${day} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(TWO).join(':')}`;
 }
 
-/** `14:32`, with the day where it is not today: `Wed 09:00`. */
+/** `14:32`; with the day if it is not today: `Wed 09:00`. */
 export function localClock(atMs: number, nowMs: number): string {
   const time = new Date(atMs);
   const clock = `${TWO(time.getHours())}:${TWO(time.getMinutes())}`;
@@ -56,10 +62,10 @@ export function localClock(atMs: number, nowMs: number): string {
   return isToday ? clock : `${WEEKDAYS[time.getDay()]} ${clock}`;
 }
 
-/** Waits up to this are counted in seconds; for longer ones people look at a clock. */
+/** Shorter waits are given in seconds, longer ones as a time of day. */
 const SHORT_WAIT_MS = 90_000;
 
-/** How long something waits from `at` on: `for 12 s`, `until 14:32`. */
+/** A wait that starts at `at`: `for 12 s`, `until 14:32`. */
 export function waitText(forMs: number, at: string): string {
   const nowMs = Date.parse(at);
   if (forMs <= SHORT_WAIT_MS) return `for ${Math.max(1, Math.ceil(forMs / 1_000))} s`;

@@ -2,21 +2,21 @@ import type { PipelineName } from './paths.ts';
 import type { Problems } from './wording.ts';
 
 /**
- * What can go wrong, as facts: each code with its facts and its words is one entry of the table in `core/wording.ts`. Match
- * on `code`, never on the class: an error that crossed a process has lost its class.
+ * What can go wrong, as facts. Each code, its facts and its message are one entry of the table in `core/wording.ts`. Match on `code`,
+ * never on the class: an error loses its class when it crosses a process.
  */
 export type Problem = {
   [Code in keyof Problems]: { code: Code } & (Problems[Code] extends (facts: infer Facts) => unknown ? Facts : never);
 }[keyof Problems];
 
-/** A vendor without a key, the variables that could hold one, and who needs it. */
+/** A vendor without a key, the variables that could hold one, and the roles that need it. */
 export interface MissingKey {
   provider: string;
   variables: string[];
   roles: string[];
 }
 
-/** What the last run of an item says of it. */
+/** An item in its last run. */
 export interface LastRun {
   runId: string;
   workflow: PipelineName;
@@ -30,8 +30,8 @@ export type ErrorCode = Problem['code'];
 /**
  * Decided where the error is raised, because only that place knows:
  * transient – the same call may work later; idle – no sign of life within the idle bound;
- * ceiling – still alive at its upper bound, so paying for it again would end the same way;
- * quota – a pause, not a failure; permanent – nothing changes until a person does something.
+ * ceiling – still alive at its upper bound, so a retry would be paid and end the same way;
+ * quota – a pause, not a failure; permanent – a person has to do something first.
  */
 export type RetryClass = 'transient' | 'idle' | 'ceiling' | 'quota' | 'permanent';
 
@@ -54,6 +54,11 @@ export class AgentosError extends Error {
   }
 }
 
+/** A mistake on the command line or in a setting, and what to write instead. */
+export function usageError(reason: string, hint?: string): AgentosError {
+  return new AgentosError({ code: 'usage', reason, ...(hint === undefined ? {} : { hint }) });
+}
+
 /** The form in which an error crosses processes and files. */
 export interface ErrorRecord {
   problem: Problem;
@@ -64,7 +69,7 @@ function isAgentosError(error: unknown): error is AgentosError {
   return error instanceof Error && error.name === 'AgentosError' && 'problem' in error;
 }
 
-/** Anything thrown becomes a record; what is not classified is `internal`, unless it is the disk's. */
+/** An error that is not ours is `internal`, unless the disk is full or read-only. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isAgentosError(error)) return { problem: error.problem, retry: error.retry };
   const reason = systemCode(error) ?? '';
@@ -74,7 +79,7 @@ export function toErrorRecord(error: unknown): ErrorRecord {
   return { problem: { code: 'internal', detail }, retry: 'permanent' };
 }
 
-/** The problem's code, or null for what is not one of ours. */
+/** Null: not an error of ours. */
 export function codeOf(error: unknown): ErrorCode | null {
   return isAgentosError(error) ? error.problem.code : null;
 }
@@ -85,7 +90,7 @@ export function systemCode(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null;
 }
 
-/** No space left, the user's share used up, or mounted read-only: whatever is written next fails too. */
+/** The disk is full, the user's quota is used up, or it is read-only: further writes fail too. */
 export function isDiskReason(reason: string): boolean {
   return reason === 'ENOSPC' || reason === 'EDQUOT' || reason === 'EROFS';
 }
@@ -100,18 +105,18 @@ const LONGEST_DELAY_MS = 60_000;
 
 interface RetryQuestion {
   retry: RetryClass;
-  /** Attempts made so far, the failed one included. */
+  /** Including the failed one. */
   attempts: number;
   maxRetries: number;
-  /** What the other side asked for, if it did. */
+  /** The delay that the vendor asked for. */
   retryAfterMs: number | null;
   /** 0 ≤ random < 1. */
   random: number;
 }
 
 /**
- * The delay before the next attempt, or null for none. Exponential with full jitter, so that workers that failed
- * together don't come back together; a delay that the vendor named is kept to, and the jitter comes on top.
+ * The delay before the next attempt; null: no further attempt. Exponential with full jitter, so that workers that failed together
+ * don't retry together. The jitter is added to a delay that the vendor asked for.
  */
 export function nextAttemptDelayMs({
   retry,

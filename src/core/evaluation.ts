@@ -1,25 +1,25 @@
-export type CaseVerdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
+type CaseVerdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
 
-/** What a review of a past draft came to. */
+/** The result of a review of a past draft. */
 export interface ReviewSaid {
   verdict: CaseVerdict;
-  /** Of Tier 1 and 2. */
+  /** Tier 1 and 2 only. */
   findings: number;
-  /** Those whose subject was changed later. */
+  /** Findings about something that was changed later. */
   confirmed: number;
 }
 
-/** What the way from a past issue to a design came to; null: not known. */
+/** The result of the way from a past issue to a design; null: unknown. */
 export interface DesignSaid {
   verdict: 'APPROVED' | 'DISCUSS';
   rounds: number;
   repairs: number | null;
-  /** Files named both by the design and by what was built, as a share of all that either names. */
+  /** The files that both the design and the implementation name, as a share of those that either names. */
   files: number | null;
 }
 
 interface CaseFacts {
-  /** `42/002`: a draft of the lineage; `42`: the way from the issue. */
+  /** `42/002`: a draft of the lineage; `42`: from the issue to a design. */
   case: string;
   candidate: string;
   costUsd: number | null;
@@ -27,7 +27,7 @@ interface CaseFacts {
 
 export interface ReviewResult extends CaseFacts {
   kind: 'review';
-  /** What the verdict should have been, and how that is known. */
+  /** The verdict that would have been right, and how we know it. */
   right: 'APPROVED' | 'REVISE';
   because: 'decision' | 'revised' | 'edited' | 'approved' | 'merged';
   said: ReviewSaid;
@@ -40,7 +40,7 @@ export interface DesignResult extends CaseFacts {
   recorded: DesignSaid;
 }
 
-/** What one past case came to with one candidate, beside what it came to at the time. */
+/** The result of one past case with one candidate, and the recorded one. */
 export type CaseResult = ReviewResult | DesignResult;
 
 export interface ReviewRow {
@@ -48,7 +48,7 @@ export interface ReviewRow {
   cases: number;
   /** The verdict was right. */
   agreed: number;
-  /** It approved what was changed afterwards. */
+  /** It approved a draft that was changed afterwards. */
   missed: number;
   discuss: number;
   findings: number;
@@ -69,11 +69,11 @@ export interface DesignRow {
 
 export interface Best {
   candidate: string;
-  /** Cases that every candidate finished: only these are compared. */
+  /** How many cases every candidate finished; only these are compared. */
   cases: number;
-  /** In how many of them it was right, or its design was approved. */
+  /** In how many of them the verdict was right, or the design was approved. */
   hits: number;
-  /** The share of hits that would be expected of more cases, at 95 % confidence. */
+  /** The 95 % confidence interval of the share of hits. */
   between: [number, number];
   runnerUp: { candidate: string; hits: number; chance: number } | null;
 }
@@ -83,7 +83,7 @@ interface Compared<Row> {
   cases: number;
   recorded: Row;
   candidates: Row[];
-  /** Null: no case was finished by every candidate. */
+  /** Null: no case was finished by all candidates. */
   best: Best | null;
 }
 
@@ -92,7 +92,7 @@ export interface Evaluation {
   designs: Compared<DesignRow> | null;
 }
 
-/** `candidates`: all that were to be compared, also those that finished nothing. */
+/** `candidates`: also those that finished nothing. */
 export function evaluationOf(
   candidates: readonly Pick<CaseResult, 'kind' | 'candidate'>[],
   results: readonly CaseResult[],
@@ -115,7 +115,7 @@ export function evaluationOf(
   };
 }
 
-/** `score`: whether it is a hit, then what decides between equals. */
+/** `score`: 1 for a hit, then values that decide between equals. */
 function compared<Result extends CaseResult, Row extends { costUsd: number | null }>(
   candidates: readonly string[],
   results: readonly Result[],
@@ -148,7 +148,7 @@ function compared<Result extends CaseResult, Row extends { costUsd: number | nul
 
 interface Ranked {
   candidate: string;
-  /** By case, in the same order for all. */
+  /** One per case, in the same order for all candidates. */
   hits: boolean[];
 }
 
@@ -211,7 +211,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
-/** Wilson's interval for a share, at 95 %. */
+/** Wilson's 95 % interval for a share. */
 function wilson(hits: number, cases: number): [number, number] {
   const z = 1.96;
   const share = hits / cases;
@@ -221,7 +221,7 @@ function wilson(hits: number, cases: number): [number, number] {
   return [Math.max(0, (middle - reach) / scale), Math.min(1, (middle + reach) / scale)];
 }
 
-/** How likely chance alone makes a difference this large: the sign test over the cases in which only one was right. */
+/** The probability that chance alone makes a difference this large: the sign test over the cases where only one was right. */
 function chanceOf(onlyFirst: number, onlySecond: number): number {
   const cases = onlyFirst + onlySecond;
   let ways = 1;

@@ -8,12 +8,12 @@ import type { PipelineName, WorkflowName } from './paths.ts';
 import type { PlannedGroup } from './plan.ts';
 
 /**
- * What a request waits for. quota: a vendor refused one for lack of it, and names or implies a time; pace: the known rate
- * of a key; key: as many requests as allowed are in flight with every key; retry: the vendor itself fails.
+ * What a request waits for. quota: the vendor refused a request for lack of quota; pace: our own pacing of a key; key: every key has as
+ * many requests in flight as allowed; retry: the vendor is failing.
  */
 export type WaitReason = 'quota' | 'pace' | 'key' | 'retry';
 
-/** What happens while an item is worked on. Everything that shows or stores is a subscriber of these. */
+/** What happens to an item. Output, files, trace and pages subscribe to these. */
 export type ItemEvent =
   | { type: 'item-started'; title: string; attempt: number; reusedSteps: number }
   | { type: 'step-started'; step: string; model: string | null }
@@ -23,33 +23,33 @@ export type ItemEvent =
   | { type: 'draft-checked'; round: number; errors: string[]; warnings: string[]; coverage: string }
   | { type: 'reply-rejected'; step: string; reason: string }
   | { type: 'review-read'; round: number; verdict: string | null; tiers: [number, number, number]; problems: string[] }
-  /** The item's findings and how each stands, after a review, a revision or a decision has changed any of them. */
+  /** All findings of the item, after a review, a revision or a decision changed one. */
   | { type: 'ledger-updated'; round: number; findings: readonly LedgerEntry[] }
-  /** A draft that was repaired before its review, or a review that had to be asked for again: no version of the lineage. */
+  /** A draft that was repaired before its review, or a review that was asked for again. The lineage does not have it. */
   | { type: 'set-aside'; what: 'draft' | 'verdict'; round: number; text: string }
   | { type: 'file-written'; path: string; what: 'lineage' | 'lld' | 'issue' }
   | TestsRan
   | ({ type: 'gate-checked'; round: number } & GateEvidence)
-  /** Changes that were not allowed where they were made; kept as a patch. */
+  /** Changes that were not allowed, and are kept as a patch. */
   | { type: 'changes-undone'; step: string; paths: string[]; why: string; patch: string }
   | { type: 'committed'; branch: string; commit: string; what: 'tests' | 'code' | 'report' }
-  /** The item's next call waits for its turn; that is neither idling nor failing. `forMs` null: until another call ends. */
+  /** The item's next call waits. That is neither idling nor failing. `forMs` null: until another call ends. */
   | { type: 'quota-waiting'; vendor: string; reason: WaitReason; forMs: number | null }
   | { type: 'quota-resumed'; vendor: string; reason: WaitReason; waitedMs: number }
-  /** An answer that was paid for before its worker died. */
+  /** An answer that an earlier worker paid for before it died. */
   | { type: 'answer-reused'; step: string }
   | GatewayCalled
-  /** Of a program that the item runs; what tests and a set-up print is for the log. */
+  /** From a program of the item. The output of tests and set-up (`of`) goes only to the log. */
   | { type: 'output-line'; stream: 'stdout' | 'stderr'; line: string; of?: 'tests' | 'set-up' }
   | { type: 'notice'; text: string }
-  /** Of an evaluation: what a past case came to with a candidate. */
+  /** Of an evaluation: the result of a past case with a candidate. */
   | { type: 'case-judged'; result: CaseResult }
   /** Of a landing: what became of one of its branches. */
   | ({ type: 'branch-landed'; branch: string } & LandedBranch)
   | { type: 'item-retrying'; attempt: number; delayMs: number; error: ErrorRecord }
   | ItemFinished;
 
-/** A finding of the ledger, as far as it tells of the rounds. */
+/** A finding of the ledger, and its state over the rounds. */
 export interface LedgerEntry {
   id: string;
   tier: number;
@@ -65,7 +65,7 @@ export interface LedgerEntry {
 /** `outputs`: files relative to the repository, and branches. */
 export interface ItemFinished extends ItemEnd {
   type: 'item-finished';
-  /** Of a pipeline: only this stage has ended, and the item continues with that workflow. */
+  /** In a pipeline: only this stage has ended, and the item continues with that workflow. */
   goesOnWith?: WorkflowName;
 }
 
@@ -73,7 +73,7 @@ export interface ModelAnswered {
   type: 'model-answered';
   step: string;
   role: string;
-  /** Of a landing: the branch that it was for, by the id of its item. */
+  /** In a landing: the id of the item whose branch it was for. */
   part?: string;
   asked: string;
   answered: string | null;
@@ -81,7 +81,7 @@ export interface ModelAnswered {
   replyHash: string;
   usage: Usage;
   metered: boolean;
-  /** null: the price is not known. */
+  /** Null: unknown. */
   costUsd: number | null;
   durationMs: number;
 }
@@ -96,7 +96,7 @@ export interface TestsRan {
   durationMs: number;
 }
 
-/** A request as it left for the vendor: with which key, after what wait, at what price. */
+/** A request to a vendor has ended. */
 export interface GatewayCalled {
   type: 'gateway-call';
   vendor: string;
@@ -123,7 +123,7 @@ export type RunEvent =
     }
   | { type: 'warning'; text: string }
   | { type: 'interrupted'; signal: string }
-  /** The program could not run for a while: it was stopped, or the machine was. Nobody's time is up because of it. */
+  /** The program was stopped, or the machine slept. Deadlines are extended by that time. */
   | { type: 'suspended'; forMs: number }
   | { type: 'key-cooling'; keyId: string; forMs: number; why: 'rate' | 'tokens' | 'concurrency' | 'quota' }
   | { type: 'key-dead'; keyId: string; reason: string }
@@ -133,7 +133,7 @@ export type RunEvent =
   /** `audit`: the last hash of each audit file, by its name. */
   | { type: 'run-finished'; runId: string; exitCode: number; durationMs: number; audit?: Record<string, string> };
 
-/** An event as it is stored and sent: with the time, and with the item it belongs to. */
+/** An event as it is stored and sent: with its time, and the item it belongs to. */
 export type AgentosEvent = { at: string } & (RunEvent | (ItemEvent & { item: string; workflow: WorkflowName }));
 
 export type Subscriber = (event: AgentosEvent) => void;

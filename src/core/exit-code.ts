@@ -14,13 +14,13 @@ export function isFailure(status: ItemStatus): boolean {
   return FAILURES.has(status);
 }
 
-/** An interruption first; then, of what happened to the items, the first of failed, paused, waiting for a person. */
+/** An interruption comes first; then the first of failed, paused and DISCUSS among the items. */
 export function exitCodeOf(statuses: readonly ItemStatus[], interruptedBy: NodeJS.Signals | null): number {
   if (interruptedBy === 'SIGINT') return EXIT.interrupted;
   if (interruptedBy !== null) return EXIT.terminated;
   if (statuses.some(isFailure)) return EXIT.failed;
   if (statuses.includes('paused')) return EXIT.paused;
   if (statuses.includes('discuss')) return EXIT.discuss;
-  // What waits for one that is paused or waits for a person is no failure; what else was not done is.
+  // No item is paused or in DISCUSS, so a cancelled item did not wait for one: it counts as a failure.
   return statuses.includes('cancelled') ? EXIT.failed : EXIT.ok;
 }

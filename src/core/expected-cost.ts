@@ -2,21 +2,21 @@ import type { Config, Role } from './config.ts';
 import { type AgentName, isAgent, keyVendorOf, parseModelSpec, vendorOf } from './model-spec.ts';
 import { costUsd, dearestPrice, NO_USAGE, type Price, priceOf, type Usage } from './money.ts';
 
-/** Calls of one role for one item, all alike. */
+/** Calls of one role for one item, all of the same size. */
 interface Calls {
   role: Role;
   calls: number;
   each: Usage;
 }
 
-/** What a workflow asks of its models for one item: usually, and at the very most. */
+/** The calls of a workflow for one item: usually, and at most. */
 export interface Demand {
   usual: Calls[];
   most: Calls[];
 }
 
 const CHARS_PER_TOKEN = 4;
-/** The longest reply that a request of ours allows. */
+/** The longest reply that our requests allow. */
 const LONGEST_REPLY_TOKENS = 64_000;
 /** Of a conversation with tools. */
 const LONGEST_PROMPT_TOKENS = 200_000;
@@ -26,13 +26,13 @@ function tokens(inputTokens: number, outputTokens: number, cacheReadTokens = 0):
 }
 
 /**
- * A reviewed document. At most: a draft, then in each round two repairs, two reviews and two revisions, each with so many
- * calls as a model may make to look at the repository; each further attempt may pay for one more call.
+ * For a reviewed document. At most: a draft, then two repairs, two reviews and two revisions per round, each with all calls that a
+ * model may make to explore the repository; each retry may pay for one more call.
  */
 export function documentDemand({ bounds, context, explore }: Config, chars: number, contextTokens: number): Demand {
   const subject = Math.ceil(chars / CHARS_PER_TOKEN);
-  const looked = explore === null ? 0 : LONGEST_PROMPT_TOKENS;
-  const longest = tokens(subject + context.maxTokens + looked + 2 * LONGEST_REPLY_TOKENS, LONGEST_REPLY_TOKENS);
+  const explored = explore === null ? 0 : LONGEST_PROMPT_TOKENS;
+  const longest = tokens(subject + context.maxTokens + explored + 2 * LONGEST_REPLY_TOKENS, LONGEST_REPLY_TOKENS);
   const rounds = explore?.maxRounds ?? 1;
   return {
     usual: [
@@ -47,8 +47,7 @@ export function documentDemand({ bounds, context, explore }: Config, chars: numb
 }
 
 /**
- * A tested branch. At most: tests, code and each revision are written in so many rounds, each of so many calls of the
- * agent; then the reviews.
+ * For a tested branch. At most: tests, code and each revision take all rounds, each with all calls of the agent; then the reviews.
  */
 export function implementDemand({ bounds, implement, explore }: Config, chars: number, contextTokens: number): Demand {
   const subject = Math.ceil(chars / CHARS_PER_TOKEN);
@@ -57,7 +56,7 @@ export function implementDemand({ bounds, implement, explore }: Config, chars: n
   const seen = subject + contextTokens + 15_000;
   return {
     usual: [
-      // Nearly all that a call of the agent sends was sent before.
+      // Most of what a call of the agent sends is cached.
       { role: 'implementer', calls: 20, each: tokens(seen, 1_000, 0.8 * seen) },
       { role: 'reviewer', calls: 1.5, each: tokens(subject + 8_000, 2_000) },
     ],
@@ -72,7 +71,7 @@ export function implementDemand({ bounds, implement, explore }: Config, chars: n
   };
 }
 
-/** A landing whose conflicts are settled by the implementer. Usually there is one; at most every branch is in conflict. */
+/** For a landing with --resolve. Usually one branch is in conflict; at most all are. */
 export function resolveDemand({ bounds, implement }: Config, branches: number): Demand {
   const calls = branches * bounds.maxRounds * implement.maxAgentRounds + bounds.maxRetries;
   return {
@@ -81,42 +80,42 @@ export function resolveDemand({ bounds, implement }: Config, branches: number): 
   };
 }
 
-/** What an agent asks for when it is not told a model; it changes with the agent's versions. */
-const AGENTS_CHOICE: Partial<Record<AgentName, string>> = {
+/** The default model of each agent; it changes with the agent's versions. */
+const AGENT_DEFAULTS: Partial<Record<AgentName, string>> = {
   'claude-code': 'anthropic:claude-opus-5-5',
   codex: 'openai:gpt-6.1-sol',
   'gemini-cli': 'google:gemini-3.1-pro-preview',
   opencode: 'anthropic:claude-sonnet-5-5',
 };
 
-/** free: costs nothing; unmetered: may cost what it likes, and we never know; metered: passes the gateway. */
+/** unmetered: its cost is never known; metered: its calls pass the gateway. */
 export function meteringOf(role: Role, { models, ownLogins }: Config): 'free' | 'unmetered' | 'metered' {
   const spec = parseModelSpec(models[role]);
   if (spec.provider === 'command' || (isAgent(spec) && keyVendorOf(spec, ownLogins) === null)) return 'unmetered';
   return spec.provider === 'offline' ? 'free' : 'metered';
 }
 
-/** Null where no price of the role's model is known. */
+/** Null: the price of the role's model is unknown. */
 export function usualCostUsd({ role, calls, each }: Calls, config: Config): number | null {
   if (meteringOf(role, config) !== 'metered') return 0;
   const spec = parseModelSpec(config.models[role]);
   const name = !isAgent(spec)
     ? spec.text
     : spec.model === null
-      ? (AGENTS_CHOICE[spec.provider] ?? spec.text)
+      ? (AGENT_DEFAULTS[spec.provider] ?? spec.text)
       : `${vendorOf(spec)}:${spec.model}`;
   const price = priceOf(name, config.prices);
   return price === null ? null : calls * costUsd(each, price);
 }
 
-/** Null where not even the vendor's dearest price is known: then no limit can be kept. */
+/** Null: no price of the vendor is known, so no limit can be enforced. */
 export function mostCostUsd({ role, calls, each }: Calls, config: Config): number | null {
   if (meteringOf(role, config) !== 'metered') return 0;
   const price = boundOf(role, config);
   return price === null ? null : calls * costUsd({ ...each, cacheWriteTokens: each.inputTokens }, price);
 }
 
-/** What an agent asks for is known only when it asks. */
+/** The model of an agent is only known when it calls. */
 function boundOf(role: Role, config: Config): Price | null {
   const spec = parseModelSpec(config.models[role]);
   const vendor = vendorOf(spec);

@@ -1,22 +1,21 @@
 import { type Schedule, scheduleOf } from './schedule.ts';
 
-/** A design as far as it can get in the way of others. */
+/** What the forecast needs to know about a design. */
 export interface ForecastDesign {
   id: string;
   files: readonly string[];
-  /** Ids that it depends on, as it says. */
+  /** Ids that it says it depends on. */
   after: readonly string[];
-  /** `src/parse.ts#parseDate`; `#parseDate` where its file is not known. */
+  /** `src/parse.ts#parseDate`; `#parseDate` if its file is unknown. */
   declares: readonly string[];
-  /** Files and declarations that are not there before it. */
+  /** New files and declarations. */
   adds: readonly string[];
-  /** Other paths and names that it speaks of. */
+  /** Other paths and names that it mentions. */
   uses: readonly string[];
 }
 
-/** What one design has to do with another one. */
+/** How one design is connected with another one. */
 export interface Forecast {
-  /** The other one. */
   with: string;
   /** It says that it depends on the other one. */
   dependsOn: boolean;
@@ -30,12 +29,12 @@ export interface Forecast {
   usedBy: string[];
 }
 
-/** Of each design; who shares a file with hundreds is not told about all of them. */
+/** For each design; one that shares a file with hundreds of others names only some of them. */
 const MOST_OTHERS = 20;
-/** Shorter names are in every design. */
+/** Shorter names occur in every design. */
 const SHORTEST_NAME = 4;
 
-/** For each design the others that it touches. `shared`: where the files that they share are known already. */
+/** For each design the others that it is connected with. `shared`: from a schedule, if there is one. */
 export function forecastOf(
   designs: readonly ForecastDesign[],
   { shared }: Pick<Schedule, 'shared'> = scheduleOf(designs),
@@ -67,7 +66,7 @@ export function forecastOf(
   for (const { id, declares } of designs) {
     for (const declaration of declares) {
       for (const other of near(declaring.get(nameIn(declaration)))) {
-        // The same name in another file is another declaration; without a file it is the same only in a file of both.
+        // The same name in another file is another declaration. Without a file, it counts only in a file that both change.
         const entry = found.get(id)?.get(other);
         const same = entry === undefined ? null : sameDeclaration(declaration, byId.get(other), entry.files);
         if (entry && same !== null && !entry.declarations.includes(same)) entry.declarations.push(same);
@@ -87,7 +86,7 @@ export function forecastOf(
   return new Map([...found].map(([id, entries]) => [id, [...entries.values()]]));
 }
 
-/** Of a declaration its name, and a path as it is. */
+/** The name of a declaration; a path stays unchanged. */
 export function nameIn(entry: string): string {
   return entry.slice(entry.lastIndexOf('#') + 1);
 }
@@ -121,12 +120,12 @@ function idsBy(
   return ids;
 }
 
-/** A word that half of all designs have says nothing, and must not cost the square of their number. */
+/** Of a word that very many designs use, only the first ones count, so that the cost is not quadratic. */
 function near(ids: readonly string[] | undefined): readonly string[] {
   return ids === undefined || ids.length > MOST_OTHERS * 5 ? (ids ?? []).slice(0, MOST_OTHERS + 1) : ids;
 }
 
-/** For people, before a run: what the groups of a plan don't say. */
+/** For people, before a run: what the groups of a plan don't show. */
 export function forecastLines(
   designs: readonly Pick<ForecastDesign, 'id'>[],
   all: ReadonlyMap<string, readonly Forecast[]>,
@@ -149,7 +148,7 @@ export function forecastLines(
   );
 }
 
-/** For a reviewer of one design or of its code. */
+/** For the reviewer of a design or its code. */
 export function describeForecast(entries: readonly Forecast[]): string {
   return entries
     .map((entry) => {

@@ -8,10 +8,10 @@ const TOKENS = {
     'Set GITHUB_TOKEN or GH_TOKEN, log in with gh auth login, or name a GitHub App as github.app in agentos.yaml.',
   gitlab: 'Set GITLAB_TOKEN to a token with the scope api.',
 };
-/** Said here once more, so that the published types lead to no other file. */
+/** Like `HostName`, so that the published types need no other file. */
 type Host = keyof typeof TOKENS;
 
-const AGAIN = 'Nothing is assumed of what could not be read. Run the same command again later.';
+const AGAIN = 'Run the same command again later.';
 
 type NotTaken = 'closed' | 'locked' | 'pull-request' | 'deleted' | 'transferred' | 'unlabelled' | 'withheld';
 
@@ -21,7 +21,7 @@ const NOT_TAKEN: Record<NotTaken, string> = {
   'pull-request': 'it is a pull request',
   deleted: 'it was deleted',
   transferred: 'it was transferred to another repository',
-  unlabelled: 'it does not have the label any more',
+  unlabelled: 'it no longer has the label',
   withheld: 'it is withheld for legal reasons',
 };
 
@@ -29,7 +29,7 @@ const NOT_TAKEN: Record<NotTaken, string> = {
 export const HOST_PROBLEMS = {
   'host-token-missing': (p: { host: Host }) => [`There is no token for ${SERVICE_NAMES[p.host]}.`, TOKENS[p.host]],
   'host-token-unusable': (p: { host: Host; reason: string }) => [
-    `No token for ${SERVICE_NAMES[p.host]} can be had: ${p.reason}`,
+    `Can't get a token for ${SERVICE_NAMES[p.host]}: ${p.reason}`,
     TOKENS[p.host],
   ],
   'host-token-rejected': (p: { host: Host; detail: string }) => [
@@ -59,12 +59,12 @@ export const HOST_PROBLEMS = {
     AGAIN,
   ],
   'host-uncertain': (p: { host: Host; what: string; detail: string }) => [
-    `${SERVICE_NAMES[p.host]} did not say whether it could ${p.what}: ${p.detail}`,
-    'Run the same command again: what was done is looked up first.',
+    `${SERVICE_NAMES[p.host]} did not confirm whether it could ${p.what}: ${p.detail}`,
+    'Run the same command again: it first checks what was done.',
   ],
   'host-refused': (p: { host: Host; what: string; status: number; detail: string }) => [
     `${SERVICE_NAMES[p.host]} refused to ${p.what} (${p.status}): ${p.detail}`,
-    'See what it says, then run the same command again.',
+    'Fix the reason, then run the same command again.',
   ],
   'repository-unnamed': (p: { host: Host | null; origin: string | null }) => {
     const service = p.host === null ? 'GitHub or GitLab' : SERVICE_NAMES[p.host];
@@ -76,7 +76,7 @@ export const HOST_PROBLEMS = {
     ];
   },
   'issue-not-taken': (p: { id: string; where: string; why: NotTaken }) => [
-    `${p.where}#${p.id} is no item: ${NOT_TAKEN[p.why]}.`,
+    `${p.where}#${p.id} can't be taken: ${NOT_TAKEN[p.why]}.`,
     'Only open issues are taken; --all takes those with the label.',
   ],
   'issue-blocked': (p: { id: string; by: string[]; count: number }) => [
@@ -84,7 +84,7 @@ export const HOST_PROBLEMS = {
     'It is taken when they are closed.',
   ],
   'branch-foreign': (p: { branch: string; remote: string }) => [
-    `${p.branch} on ${p.remote} has commits that are not in the branch here, and is never overwritten.`,
-    `Merge them, or rename the branch here, then run the same command again. See: git fetch ${p.remote} ${p.branch}`,
+    `${p.branch} on ${p.remote} has commits that are not in the local branch, so it is not overwritten.`,
+    `Merge them, or rename the local branch, then run the same command again. See: git fetch ${p.remote} ${p.branch}`,
   ],
 } satisfies Record<string, (facts: never) => Words>;

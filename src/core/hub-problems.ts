@@ -7,7 +7,7 @@ export const HUB_PROBLEMS = {
     'Check that it runs, and the address in --database or AGENTOS_DATABASE_URL.',
   ],
   'database-refused': (p: { database: string; reason: string }) => [
-    `The database ${p.database} refuses: ${p.reason}`,
+    `The database ${p.database} refused access: ${p.reason}`,
     'Check the user, the password and the rights of the role: it needs its own schema, agentos.',
   ],
   'database-schema': (p: { database: string; found: number; known: number }) =>
@@ -25,8 +25,8 @@ export const HUB_PROBLEMS = {
     'Start one with: agentos hub --database …',
   ],
   'hub-running': (p: { database: string }) => [
-    `Another hub runs on the database ${p.database}.`,
-    'There is one hub for each database. Stop the other one first.',
+    `Another hub is running on the database ${p.database}.`,
+    'A database has only one hub. Stop the other one first.',
   ],
   'machine-revoked': (p: { machine: string }) => [
     `The machine ${p.machine} was revoked.`,
@@ -37,13 +37,13 @@ export const HUB_PROBLEMS = {
     p.near.length > 0 ? `Did you mean ${p.near.join(' or ')}?` : 'See: agentos hub machines',
   ],
   'machine-lost': (p: { machine: string; times: number }) => [
-    `Its machine was lost ${p.times} times, the last one was ${p.machine}: it may be what kills them.`,
+    `Its machine was lost ${p.times} times, last ${p.machine}: the item may be the cause.`,
     'See its log, then run the same command again: it resumes after its last step.',
   ],
   'lease-lost': () => ['The lease of the item has ended.', 'Another machine resumes it.'],
   'item-elsewhere': (p: { workflow: string; id: string }) => [
-    `${p.workflow} ${p.id} is under way at the hub for another text.`,
-    'Wait for it to end, or stop the run that has it. See: agentos status --database …',
+    `The hub is already running ${p.workflow} ${p.id} with another text.`,
+    'Wait for it to end, or stop that run. See: agentos status --database …',
   ],
   'postgres-missing': (p: { reason: string }) => [
     `No PostgreSQL was found, and it can't be installed: ${p.reason}`,
@@ -51,6 +51,6 @@ export const HUB_PROBLEMS = {
   ],
   'postgres-failed': (p: { reason: string }) => [
     `PostgreSQL did not start: ${p.reason}`,
-    'Or name a database that runs already: agentos hub --database postgres://…',
+    'Fix it, or name a running database: agentos hub --database postgres://…',
   ],
 } satisfies Record<string, (facts: never) => Words>;

@@ -1,6 +1,6 @@
 import { AgentosError } from './errors.ts';
 
-/** An id that is safe as a file name, a branch name and an argument: it can only come from `parseItemId`. */
+/** Safe as a file name, a branch name and an argument: it can only come from `parseItemId`. */
 export type ItemId = string & { readonly __brand: 'ItemId' };
 
 const ITEM_ID = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -9,7 +9,7 @@ export function isItemId(text: string): text is ItemId {
   return ITEM_ID.test(text);
 }
 
-/** The only way from outside text to an id, so that no path is ever built from anything else. */
+/** The only way from text to an id, so that no path is built from anything else. */
 export function parseItemId(text: string): ItemId {
   if (!isItemId(text)) throw new AgentosError({ code: 'bad-id', id: text });
   return text;

@@ -2,7 +2,6 @@ import type { LastRun } from './errors.ts';
 import { listed, predicate, shorten } from './lines.ts';
 import type { WorkflowName } from './paths.ts';
 
-/** What happened, to what; what to do next. */
 export type Words = [message: string, hint: string | null];
 
 type Refusal = 'changed' | 'checks' | 'questions' | 'recorded' | 'kept';
@@ -15,11 +14,11 @@ export const IMPLEMENTATION_PROBLEMS = {
   },
   'lld-unreadable': (p: { path: string; reason: string }) => [
     `${p.path} ${predicate(p.reason)}.`,
-    'Fix it or move it away; nothing is drafted in its place until then.',
+    'Fix it or move it away: until then, no new LLD is drafted.',
   ],
   'lld-changed': (p: { id: string; path: string }) => [
-    `${p.path} was changed after this run began: it is not the design that was approved.`,
-    `Look at it, then run the same command again; agentos lld ${p.id} has it reviewed as it stands.`,
+    `${p.path} was changed after this run started: it is not the approved design any more.`,
+    `Check it, then run the same command again, or have it reviewed: agentos lld ${p.id}`,
   ],
   'lld-not-approved': (p: { id: string; path: string; why: 'edited' | 'status' | 'issue-changed' }) => {
     const why = {
@@ -31,12 +30,12 @@ export const IMPLEMENTATION_PROBLEMS = {
       `${p.path} is not an approved LLD: ${why}.`,
       p.why === 'issue-changed'
         ? `agentos lld ${p.id} --dry-run shows what changed; agentos lld ${p.id} designs it again, agentos decide ${p.id} --approve --reason "…" keeps it.`
-        : `agentos lld ${p.id} has it reviewed as it stands.`,
+        : `Have it reviewed: agentos lld ${p.id}`,
     ];
   },
   'lld-outdated': (p: { id: string; findings: string[] }) => [
     `The LLD of ${p.id} no longer fits the repository: ${p.findings.join('; ')}`,
-    `Change the LLD and run agentos lld ${p.id}, which has it reviewed again.`,
+    `Change the LLD, then have it reviewed again: agentos lld ${p.id}`,
   ],
   'git-identity-missing': (p: { detail: string }) => [
     `git has no identity to commit with: ${p.detail}`,
@@ -52,19 +51,19 @@ export const IMPLEMENTATION_PROBLEMS = {
   ],
   'setup-failed': (p: { command: string; exitCode: number | null; detail: string }) => [
     `The set-up failed: ${p.command} ended with ${p.exitCode ?? 'a signal'}: ${p.detail}`,
-    'Try it by hand in the worktree; implement.setup in agentos.yaml names another command, or false for none.',
+    'Run it by hand in the worktree. Set another command with implement.setup in agentos.yaml; false: none.',
   ],
   'tests-undetected': (p: { directory: string; script: string | null; runner: string | null }) => {
     const unsupported = p.runner === null ? '' : `: ${p.runner} is used there, which is not supported`;
     const why = p.script === null ? unsupported : `: "${shorten(p.script)}" starts no known test runner`;
     return [
       `Can't tell how to run the tests in ${p.directory}${why}.`,
-      'Say it in agentos.yaml, with a command that prints TAP or writes JUnit XML: tests: { command: npx tape test/*.js, runner: tap }, or runner: junit with report: junit.xml.',
+      'Say it in agentos.yaml, with a command that prints TAP or writes JUnit XML: tests: { command: make check, runner: tap }, or runner: junit with report: junit.xml.',
     ];
   },
   'tests-cannot-run': (p: { command: string; detail: string }) => [
     `The tests can't be run: ${p.command}: ${p.detail}`,
-    'Try the command by hand in the worktree; tests and implement.setup in agentos.yaml say what to run.',
+    'Run the command by hand in the worktree. To change it, set tests and implement.setup in agentos.yaml.',
   ],
   'agent-missing': (p: { agent: string; program: string; install: string }) => [
     `${p.agent} needs the program ${p.program}, which is not on the PATH.`,
@@ -75,12 +74,12 @@ export const IMPLEMENTATION_PROBLEMS = {
     'Its output is in the log. What it changed is kept in the worktree.',
   ],
   'agent-unmetered': (p: { agent: string }) => [
-    `${p.agent} answered without using the gateway, so its answer is not taken.`,
-    'A setting, a login or a proxy of its own may lead it to another address: see its output in the log.',
+    `${p.agent} did not use the gateway, so its answer is rejected.`,
+    'Its own settings, login or proxy may lead it to another address: see its output in the log.',
   ],
   'agent-rounds': (p: { agent: string; rounds: number }) => [
     `${p.agent} was not done after ${p.rounds} rounds.`,
-    'implement.maxAgentRounds in agentos.yaml sets the bound.',
+    'Raise implement.maxAgentRounds in agentos.yaml.',
   ],
   'changed-outside': (p: { files: string[]; worktree: string | null }) => [
     `Something outside the worktree was changed while an agent, a command or the tests ran: ${listed(p.files)}.`,
@@ -88,24 +87,24 @@ export const IMPLEMENTATION_PROBLEMS = {
   ],
   'gate-failed': (p: { gate: string; problems: string[]; worktree: string; branch: string }) => [
     `${p.gate}: ${p.problems.join('; ')}`,
-    `Look at it in ${p.worktree} (branch ${p.branch}).`,
+    `See ${p.worktree} (branch ${p.branch}).`,
   ],
   'branch-missing': (p: { id: string }) => [
     `${p.id} has no finished branch.`,
     `agentos implement ${p.id} makes one; agentos status shows how far each item is.`,
   ],
   'pull-request-missing': (p: { id: string }) => [
-    `${p.id} has no open pull request that this program knows of.`,
+    `No open pull request is known for ${p.id}.`,
     `agentos implement ${p.id} --pr opens one.`,
   ],
   'pull-request-moved': (p: { number: number; branch: string }) => [
-    `Pull request #${p.number} is not at the commit any more that was looked at: ${p.branch} was pushed to.`,
+    `Pull request #${p.number} has changed: ${p.branch} has new commits.`,
     'Run the same command again.',
   ],
-  /** others: what was merged before it. */
+  /** others: the branches that were merged before it. */
   'branch-breaks': (p: { id: string; others: string[]; problems: string[] }) => [
     `The tests fail with it${p.others.length === 0 ? '' : `, on top of ${listed(p.others)}`}: ${p.problems.join('; ')}`,
-    `Change the branch, or have it built on today’s base: agentos implement --again ${p.id}`,
+    `Change the branch, or build it again on the current base: agentos implement --again ${p.id}`,
   ],
   'landing-incomplete': (p: { out: string[]; branch: string | null }) => [
     `${listed(p.out)} ${p.out.length === 1 ? 'is' : 'are'} out. ${p.branch === null ? 'No branch was made' : `The others are on ${p.branch}`}.`,

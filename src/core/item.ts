@@ -2,33 +2,33 @@ import type { ErrorRecord } from './errors.ts';
 import { type ItemId, isItemId } from './ids.ts';
 import { labelOf, WORKFLOWS, type WorkflowName } from './paths.ts';
 
-/** An issue or brief in one workflow: the unit that is locked, checkpointed and worked on. */
+/** An issue or brief in one workflow. It has its own lock, checkpoint and worker. */
 export interface Item {
   workflow: WorkflowName;
   id: ItemId;
 }
 
-/** `lld-42`: an id alone would be the same for both stages of a pipeline. */
+/** `lld-42`. In a pipeline, the same id is in several workflows. */
 export function keyOf({ workflow, id }: Item): string {
   return `${workflow}-${id}`;
 }
 
-/** Null: no item is called that. */
+/** Null: it is not the key of an item. */
 export function itemOfKey(key: string): Item | null {
   const workflow = WORKFLOWS.find((candidate) => key.startsWith(`${candidate}-`));
   const id = workflow === undefined ? '' : key.slice(workflow.length + 1);
   return workflow !== undefined && isItemId(id) ? { workflow, id } : null;
 }
 
-/** `IMPL-42`, as people see it. */
+/** From `IMPL-42`, as people see it. */
 export function itemOfLabel(label: string): Item | null {
   const workflow = WORKFLOWS.find((candidate) => label.startsWith(labelOf(candidate, '' as ItemId)));
   return workflow === undefined ? null : itemOfKey(label.replace(/^[A-Z]+/, workflow));
 }
 
 /**
- * How an item ended. `succeeded`, `skipped` and `discuss` are not failures; `cancelled` and `paused` are resumed by the next
- * run; the others are failures that keep everything they had.
+ * How an item ended. `succeeded`, `skipped` and `discuss` are not failures. The next run resumes `cancelled` and `paused` items. The
+ * others are failures; they keep their checkpoint, branch and worktree.
  */
 export const ITEM_STATUSES = [
   'succeeded',
@@ -50,7 +50,7 @@ export interface ItemEnd {
   durationMs: number;
   reason: string | null;
   error: ErrorRecord | null;
-  /** Files and branches; what it came to first. */
+  /** Files and branches; the most important first. */
   outputs: string[];
 }
 
@@ -58,15 +58,15 @@ export function endedWell(status: ItemStatus): boolean {
   return status === 'succeeded' || status === 'skipped';
 }
 
-/** How the reason of an item begins that could not be started because of another one. */
+/** The start of the reason of an item that was not started because of another one. */
 export const DEPENDS_ON = 'not started: it depends on';
 
-/** The next run starts it. */
+/** For an item that was never started; the next run starts it. */
 export function notStarted(error: ErrorRecord | null, reason: string | null = 'not started'): ItemEnd {
   return { status: 'cancelled', attempts: 0, durationMs: 0, reason, error, outputs: [] };
 }
 
-/** How an item that ended with an error counts. */
+/** The status of an item that ended with this error. */
 export function statusOfError({ problem, retry }: ErrorRecord): ItemStatus {
   switch (problem.code) {
     case 'item-timeout':

@@ -2,7 +2,7 @@ import { UNSEEN } from './lines.ts';
 
 const HIDDEN = new RegExp(`[\\u007F-\\u009F]|${UNSEEN.source}`, 'gu');
 
-/** Null for what is not JSON, as for the JSON null. */
+/** Null if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -11,7 +11,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** As JSON for a terminal too: what could move a cursor or turn the direction of text is written as its number. */
+/** JSON that is safe on a terminal: characters that could move the cursor or change the direction of text are escaped. */
 export function shownJson(value: unknown, indent = 0): string {
   return JSON.stringify(value, null, indent).replace(HIDDEN, (character) =>
     Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
@@ -20,7 +20,22 @@ export function shownJson(value: unknown, indent = 0): string {
   );
 }
 
-/** Without what is undefined, which JSON and an environment have no word for. */
+/** Drops undefined values, for JSON and environments. */
 export function definedOnly<T>(values: Readonly<Record<string, T | undefined>>): Record<string, T> {
   return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));
+}
+
+/** For JSON from outside, which is read field by field: a missing field or a wrong type counts as absent. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+export function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -3,7 +3,7 @@ import { Secret } from './secret.ts';
 
 export type VendorName = 'anthropic' | 'google' | 'openai' | 'openai-compatible';
 
-/** `KEY` holds one key, `KEYS` several separated by commas. */
+/** `several`: separated by commas. */
 const KEY_VARIABLES: Record<VendorName, { one: string; several: string } | null> = {
   anthropic: { one: 'ANTHROPIC_API_KEY', several: 'ANTHROPIC_API_KEYS' },
   google: { one: 'GEMINI_API_KEY', several: 'GEMINI_API_KEYS' },
@@ -17,7 +17,7 @@ export const ENDPOINT_VARIABLES: Partial<Record<VendorName, string>> = {
   openai: 'OPENAI_BASE_URL',
 };
 
-/** Where a vendor's own API is; null for servers that are merely compatible. */
+/** The vendors' own APIs; null: a compatible server has none. */
 export const OFFICIAL_URLS: Readonly<Record<VendorName, string | null>> = {
   anthropic: 'https://api.anthropic.com',
   google: 'https://generativelanguage.googleapis.com',
@@ -28,7 +28,7 @@ export const OFFICIAL_URLS: Readonly<Record<VendorName, string | null>> = {
 export const VENDORS = Object.keys(KEY_VARIABLES) as VendorName[];
 
 export interface VendorKey {
-  /** Safe to show: the variable it came from, with a number where that holds several. */
+  /** Safe to show: the variable it came from, with a number if that holds several. */
   id: string;
   vendor: VendorName;
   secret: Secret;
@@ -36,13 +36,13 @@ export interface VendorKey {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variables in which a vendor's keys are looked for: those named in the configuration come first. */
+/** The variables that may hold a vendor's keys; those from the configuration come first. */
 export function keyVariables(vendor: VendorName, named: readonly string[] = []): string[] {
   const standard = KEY_VARIABLES[vendor];
   return standard ? [...new Set([...named, standard.one, standard.several])] : [...named];
 }
 
-/** Every key there is, each once, in a stable order. */
+/** All keys without duplicates, in a stable order. */
 export function readKeys(
   env: Environment,
   named: Partial<Record<VendorName, readonly string[] | undefined>>,
@@ -63,7 +63,7 @@ export function readKeys(
   return keys;
 }
 
-/** The vendor whose standard variable holds this value, whatever other variables hold it too; null: none does. */
+/** The vendor whose standard variable holds this value; null: none. */
 function standardVendorOf(value: string, env: Environment): VendorName | null {
   const holds = (vendor: VendorName): boolean =>
     keyVariables(vendor).some((variable) => (env[variable] ?? '').split(',').some((one) => one.trim() === value));
@@ -71,8 +71,8 @@ function standardVendorOf(value: string, env: Environment): VendorName | null {
 }
 
 /**
- * Splits keys by whether they may be used with the addresses that a repository's own configuration names: a vendor's standard
- * key is for that vendor's host, even in a trusted repository.
+ * Splits keys by whether they may be sent to the addresses that a repository's configuration names. A vendor's standard key goes to
+ * that vendor's host only, even in a trusted repository.
  */
 export function standardKeysAtHome(
   keys: readonly VendorKey[],
@@ -83,7 +83,7 @@ export function standardKeysAtHome(
   const isAtHome = ({ vendor, secret }: VendorKey): boolean => {
     const origin = originOf(endpoints[vendor]);
     const owner = origin === null ? null : standardVendorOf(secret.reveal(), env);
-    // The person who runs us may name the same address.
+    // The user may have set the same address in the environment.
     return (
       owner === null || origin === OFFICIAL_URLS[owner] || origin === originOf(env[ENDPOINT_VARIABLES[vendor] ?? ''])
     );
@@ -91,7 +91,7 @@ export function standardKeysAtHome(
   return { kept: keys.filter(isAtHome), withheld: keys.filter((key) => !isAtHome(key)) };
 }
 
-/** Those of these variables that hold a key, or are there to hold one. */
+/** Which of these variables hold a key, or are meant to hold one. */
 export function keysAmong(
   names: readonly string[],
   env: Environment,
@@ -103,38 +103,38 @@ export function keysAmong(
   return names.filter((name) => variables.has(name) || holdsKey(name));
 }
 
-/** Names that hold credentials by convention, whichever program reads them. */
+/** Names of variables that hold credentials by convention. */
 const LOOKS_SECRET =
   /(^|_)(API_?KEYS?|TOKEN|SECRETS?|CREDENTIALS?|PRIVATE_KEY|ACCESS_KEY(_ID)?|PWD)($|_)|PASSWORD|PASSWD|PASSPHRASE/i;
-/** What a collector of traces wants to see before it takes any; an endpoint may hold a password. */
+/** Credentials for a trace collector; its endpoint may contain a password. */
 const COLLECTOR_SECRET = /^OTEL_EXPORTER_OTLP_(\w+_)?(HEADERS|CLIENT_KEY)$/;
 const COLLECTOR_ENDPOINT = /^OTEL_EXPORTER_OTLP_(\w+_)?ENDPOINT$/;
-/** Holds the address of the hub's database, with its password. */
+/** The URL of the hub's database, with its password. */
 export const DATABASE_VARIABLE = 'AGENTOS_DATABASE_URL';
-/** The shell's own, although they end like a password. */
+/** Variables of the shell that end like a password. */
 const HARMLESS: ReadonlySet<string> = new Set(['PWD', 'OLDPWD']);
 
 function looksSecret(name: string, value: string): boolean {
   if (LOOKS_SECRET.test(name)) return !HARMLESS.has(name);
-  // With it a program could take the place of a machine.
+  // With it a program could join as a machine.
   if (name === DATABASE_VARIABLE) return true;
   return COLLECTOR_SECRET.test(name) || (COLLECTOR_ENDPOINT.test(name) && value.includes('@'));
 }
 
-/** Values that must not be shown because of the names of their variables, whichever program reads them. */
+/** Values that are secret because of the names of their variables. */
 export function secretsIn(env: Environment): Secret[] {
   return Object.entries(env).flatMap(([name, value]) =>
     value !== undefined && looksSecret(name, value) ? secretParts(value).map((part) => new Secret(part)) : [],
   );
 }
 
-/** Several keys in one variable, or headers as `name=value,name=value`: each part is as secret as the whole. */
+/** For several keys in one variable, or headers as `name=value,name=value`: each part is secret too. */
 function secretParts(value: string): string[] {
   const parts = value.split(',').flatMap((part) => [part, part.slice(part.indexOf('=') + 1)]);
   return [...new Set([value, ...parts].map((part) => part.trim()))].filter((part) => part.length >= 8);
 }
 
-/** All that git needs to find a repository, while it is not known yet which variables hold keys. */
+/** What git needs to find a repository, before we know which variables hold keys. */
 export function plainEnvironment(env: Environment): Record<string, string> {
   const isPlain = (name: string): boolean =>
     /^(?:PATH|HOME|USERPROFILE|SYSTEMROOT|XDG_CONFIG_HOME|LANG|TMPDIR|LC_\w+|GIT_\w+)$/.test(name);
@@ -142,9 +142,8 @@ export function plainEnvironment(env: Environment): Record<string, string> {
 }
 
 /**
- * The environment for anything we start that is not ourselves: git, commands, agents, tests. Keys are left out by name
- * and by value, so that a key in an unusual variable stays out too; a dummy too short to mask is left out by name alone,
- * or a key `x` would take the PATH with it.
+ * The environment for programs that we start: git, commands, agents, tests. Keys are removed by name and by value, so that a key in an
+ * unusual variable is removed too. A dummy too short to mask is removed by name only: a key `x` would otherwise remove PATH.
  */
 export function withoutSecrets(
   env: Environment,
@@ -162,7 +161,7 @@ export function withoutSecrets(
   return kept;
 }
 
-/** Proxies and registries with a user name or a password in their URL stay what they are, but not who we are there. */
+/** Removes user names and passwords from the URLs of proxies and registries. */
 function withoutCredentials(value: string): string {
   return value.replace(/:\/\/[^\s/?#,|]*@/g, '://');
 }

@@ -2,48 +2,47 @@ import type { ErrorRecord } from './errors.ts';
 import type { ItemStatus } from './item.ts';
 import { scheduleOf, withoutCycles } from './schedule.ts';
 
-/** A finished branch that is to become part of a landing. */
+/** A finished branch of a landing. */
 export interface LandingBranch {
-  /** Of the item that it implements. */
+  /** The item that it implements. */
   id: string;
   title: string;
   branch: string;
   commit: string;
-  /** What it changes, relative to where it left the base. */
+  /** The files that it changes since it left the base. */
   files: readonly string[];
-  /** Ids of others of the landing that it builds on: it can't be in without them. */
+  /** Ids of other branches that it builds on: it can't be in without them. */
   after: readonly string[];
 }
 
-/** Several finished branches that become one, on top of a base. As the worker gets it: nothing is looked up again. */
+/** Several finished branches that become one, on top of a base. The worker looks nothing up again. */
 export interface Landing {
-  /** The branch that it is meant for, and the commit to begin at. */
+  /** The target branch, and the commit to start from. */
   onto: string;
   base: string;
   /** In the order in which they are merged. */
   branches: LandingBranch[];
-  /** Ids of those that were asked for, and that the base contains already. */
+  /** Ids that were asked for, but are already in the base. */
   merged: string[];
-  /** Conflicts go to the implementer. */
+  /** The implementer resolves conflicts. */
   resolve: boolean;
 }
 
-/** What became of one of them. */
+/** The result for one branch. */
 export interface LandedBranch {
   id: string;
-  /** succeeded: it is in; discuss: a person has to settle something; cancelled: it builds on one that is out. */
+  /** succeeded: it is in; discuss: a person has to decide; cancelled: it builds on one that is out. */
   status: Extract<ItemStatus, 'succeeded' | 'discuss' | 'failed' | 'cancelled'>;
-  /** Why it is out, or how it came in. */
   reason: string | null;
   error: ErrorRecord | null;
-  /** The branch that it is part of now, if it is. */
+  /** The branch that contains it now, if it is in. */
   outputs: string[];
 }
 
-/** Commits by their parents, as far as they are not part of the base. */
+/** The parents of each commit that is not part of the base. */
 export type CommitGraph = ReadonlyMap<string, readonly string[]>;
 
-/** For each branch the others whose end it contains: it was begun at them. */
+/** For each branch the others that it contains: it was started from them. */
 export function stackedOn(
   branches: readonly Pick<LandingBranch, 'id' | 'commit'>[],
   graph: CommitGraph,
@@ -57,7 +56,7 @@ export function stackedOn(
       below.add(at);
       open.push(...(graph.get(at) ?? []));
     }
-    // Two branches with the same end are one below the other, and not both ways.
+    // Two branches at the same commit don't contain each other.
     found.set(
       id,
       branches.filter((other) => other.id !== id && below.has(other.commit)).map((other) => other.id),
@@ -66,7 +65,7 @@ export function stackedOn(
   return found;
 }
 
-/** What is built on comes first, otherwise they stay as given; `after` then names only what comes before it. */
+/** Dependencies first, otherwise in the given order. `after` then names only branches that come before. */
 export function landingOrder(branches: readonly LandingBranch[]): LandingBranch[] {
   const known = new Set(branches.map(({ id }) => id));
   const { after } = withoutCycles(branches);
@@ -78,22 +77,21 @@ export function landingOrder(branches: readonly LandingBranch[]): LandingBranch[
   });
 }
 
-/** The first of these that is out, and that a branch builds on. */
+/** The first branch that this one builds on and that is out; null: none. */
 export function missingBelow({ after }: Pick<LandingBranch, 'after'>, isIn: (id: string) => boolean): string | null {
   return after.find((id) => !isIn(id)) ?? null;
 }
 
 /**
- * The number of steps after which something is broken for the first time. After `count` steps it is known to be broken,
- * after 0 it is well. Halves the range with every question. Whatever the answers are: after the number that is returned it
- * was seen to be broken, and one step earlier it was not.
+ * Bisects: the first number of steps after which something is broken. It is known to be broken after `count` steps and good after 0.
+ * Whatever the answers are, it was seen broken after the returned number of steps, and not one step earlier.
  */
-export async function firstBroken(count: number, isWell: (steps: number) => Promise<boolean>): Promise<number> {
-  let well = 0;
+export async function firstBroken(count: number, isGood: (steps: number) => Promise<boolean>): Promise<number> {
+  let good = 0;
   let broken = count;
-  while (broken - well > 1) {
-    const middle = (well + broken) >> 1;
-    if (await isWell(middle)) well = middle;
+  while (broken - good > 1) {
+    const middle = (good + broken) >> 1;
+    if (await isGood(middle)) good = middle;
     else broken = middle;
   }
   return broken;

@@ -2,7 +2,7 @@ const MAX_LINE_CHARS = 10_000;
 const MOST_LINES = 20_000;
 const MOST_CHARS = 4 * 1024 * 1024;
 
-/** Hands over each line of a text, without its line feed; the last one, which has none, as not ended. */
+/** Calls back with each line of a text, without its line feed. `ended` is false for the last one if it has no line feed. */
 export function splitLines(text: string, onPiece: (piece: string, ended: boolean) => void): void {
   let start = 0;
   for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
@@ -12,23 +12,18 @@ export function splitLines(text: string, onPiece: (piece: string, ended: boolean
   if (start < text.length) onPiece(text.slice(start), false);
 }
 
-export interface LineReader {
-  push(piece: Uint8Array): void;
-  end(): void;
-}
-
-/** Longer than any form of a secret. */
+/** Longer than any encoded form of a secret. */
 const LONGEST_SECRET = 4_000;
 
 /**
- * Cuts a stream of bytes into lines. A line that does not end is passed on in pieces, so that it can't fill the memory; none
- * of its cuts is inside of what `mask` hides.
+ * Splits a stream of bytes into lines. A very long line is passed on in pieces, so that it can't fill the memory; no piece ends inside
+ * a secret that `mask` hides.
  */
 export function createLineReader(
   onLine: (line: string) => void,
   longest = MAX_LINE_CHARS,
   mask?: (text: string) => string,
-): LineReader {
+) {
   const most = longest + (mask === undefined ? 0 : LONGEST_SECRET);
   const decoder = new TextDecoder();
   let rest = '';
@@ -45,8 +40,8 @@ export function createLineReader(
     }
   };
   return {
-    push: (piece) => splitLines(decoder.decode(piece, { stream: true }), take),
-    end() {
+    push: (piece: Uint8Array): void => splitLines(decoder.decode(piece, { stream: true }), take),
+    end(): void {
       splitLines(decoder.decode(), take);
       if (rest !== '') onLine(rest);
       rest = '';
@@ -54,7 +49,7 @@ export function createLineReader(
   };
 }
 
-/** Passes lines on until there are more than anybody reads; then says so once. */
+/** Passes lines on up to a limit; then says once that there are more. */
 export function boundedLines(pass: (line: string) => void): (line: string) => void {
   let lines = 0;
   let chars = 0;
@@ -69,21 +64,21 @@ export function boundedLines(pass: (line: string) => void): (line: string) => vo
 }
 
 /**
- * What is not seen and changes how the rest is read: marks that turn the direction of text, separators of lines and
- * paragraphs, invisible operators and tags. Joiners stay: scripts and emoji need them.
+ * Invisible characters that change how text is read: direction marks, line and paragraph separators, invisible operators and tags.
+ * Joiners are allowed, because scripts and emoji need them.
  */
 export const UNSEEN =
   /[\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
 
-/** Colours, cursor movements, titles and links, whole: without their ESC, `[31m` would be left to read. */
+/** Colours, cursor movements, titles and links. Removing only the ESC would leave `[31m`. */
 const SEQUENCE = /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]|\u001B\][^\u0007\u001B]*(?:\u0007|\u001B\\)/g;
 
-/** Node's own function for it takes the square of the length of a text that begins titles and ends none. */
+/** Node's own function takes quadratic time for a text with many unfinished titles. */
 export function withoutSequences(text: string): string {
   return text.replace(SEQUENCE, '');
 }
 
-/** Text from outside as one line, without what could move the cursor or is not seen. */
+/** Text from outside as one line, without control and invisible characters. */
 export function oneLine(text: string): string {
   return withoutSequences(text)
     .replace(/[\u2028\u2029]/g, ' ')
@@ -93,8 +88,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Text from outside for a place where a service gives words a meaning: a mention that would notify people, a number that would link
- * an issue, or close it. Each is broken by an invisible character.
+ * Text from outside for GitHub or GitLab, where a mention would notify people and a number would link or close an issue. An invisible
+ * character breaks each of them.
  */
 export function unlinked(text: string): string {
   return text
@@ -110,13 +105,13 @@ export function firstLine(text: string): string {
 
 const MOST_LISTED = 20;
 
-/** Names for one line; of many, the first. */
+/** For one line: the first names, and how many more there are. */
 export function listed(files: readonly string[], most = MOST_LISTED): string {
   const more = files.length - most;
   return `${files.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** What the operating system's codes mean to a person; any other reason is in words already. */
+/** The operating system's codes in words. */
 const SYSTEM_REASONS: Record<string, string> = {
   ENOENT: 'it does not exist',
   EEXIST: 'something else is in its place',
@@ -132,58 +127,58 @@ const SYSTEM_REASONS: Record<string, string> = {
   EMFILE: 'too many files are open',
 };
 
-/** What a code of the operating system means. */
+/** Explains a code of the operating system; any other reason is already in words. */
 export function inWords(reason: string): string {
   return SYSTEM_REASONS[reason] ?? reason;
 }
 
-/** For reasons that continue the sentence after the file's name: "is empty", but "can't be read: it is a folder". */
+/** A reason as the predicate of a sentence about a file: "is empty", "can't be read: it is a folder". */
 export function predicate(reason: string): string {
   const words = SYSTEM_REASONS[reason];
   return words === undefined ? reason : `can't be read: ${words}`;
 }
 
-/** With a full stop, unless it has one. */
+/** Adds a full stop if it is missing. */
 export function endSentence(sentence: string): string {
   return /[.?!…]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** Of an HTTP answer, where there was one. */
+/** ` (429)` for an HTTP status. */
 export function statusText(code: number | null): string {
   return code === null ? '' : ` (${code})`;
 }
 
-/** As JSON writes it, without the quotes: one line, and not longer than a line. */
+/** Escaped like JSON, on one line, and at most 120 characters. */
 export function shorten(text: string): string {
   const line = JSON.stringify(text).slice(1, -1);
   return line.length > 120 ? `${line.slice(0, 117)}…` : line;
 }
 
-/** A word for a line to copy into a shell: quoted where it has to be. */
+/** A word for a shell command to copy, quoted if necessary. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The words of a line that was put together from such words. */
+/** Splits a line that was made from such words. */
 export function wordsOfLine(line: string): string[] {
   return [...line.matchAll(/(?:'[^']*'|\\'|[^\s'\\])+/g)].map(([word]) =>
     word.replace(/'([^']*)'|\\'/g, (_, quoted?: string) => quoted ?? "'"),
   );
 }
 
-/** Flags with their values, for such a line; those without a value are left out. */
+/** Flags with their values, for such a line; without those that have no value. */
 export function flagWords(values: Readonly<Record<string, string | number | null | undefined>>): string[] {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined || value === null ? [] : [name, shellWord(String(value))],
   );
 }
 
-/** Of the words of a command line, these flags with their values. */
+/** Keeps only these flags and their values. */
 export function onlyFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
   return words.filter((word, index) => flags.has(word) || flags.has(words[index - 1] ?? ''));
 }
 
-/** The words of a command line without these flags and their values. */
+/** Removes these flags and their values. */
 export function withoutFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
   return words.filter((word, index) => !flags.has(word) && !flags.has(words[index - 1] ?? ''));
 }

@@ -3,15 +3,15 @@ import type { Secret } from './secret.ts';
 
 export const MASK = '********';
 
-/** A part of a text that must not be shown. */
-export interface Region {
+/** The part of a text that holds a secret. */
+interface Region {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Enough to recognise a secret without knowing it: workers mask what vendors echo, and never hold a key. The rolling
- * sum is a cheap first test, so that not every window of a text has to be hashed.
+ * Enough to recognise a secret without knowing it: workers mask keys that vendors echo, and never hold a key. The rolling sum is a
+ * cheap first test, so that not every window of a text has to be hashed.
  */
 export interface Fingerprint {
   length: number;
@@ -19,14 +19,14 @@ export interface Fingerprint {
   sha256: string;
 }
 
-/** A dummy such as `test` would blot out ordinary words; a key that short protects nothing. */
+/** Masking a dummy such as `test` would hide ordinary words. */
 function isMaskable(value: string): boolean {
   return value.length >= 8 || (value.length >= 4 && /[^a-zA-Z]/.test(value));
 }
 
 /**
- * What has to be hidden to hide these values: each one as it is, inside JSON, in a URL, and in base64, hexadecimal and
- * percent form, also as a part of more that was encoded so; the longest first.
+ * All forms in which these values may appear, the longest first: plain, in JSON, in a URL, and in base64, hexadecimal and percent
+ * encoding, also as part of a longer encoded text.
  */
 export function maskedForms(values: readonly string[]): string[] {
   const forms = new Set<string>();
@@ -38,7 +38,7 @@ export function maskedForms(values: readonly string[]): string[] {
   return [...forms].sort((a, b) => b.length - a.length);
 }
 
-/** A shorter piece of base64 is found in ordinary text. */
+/** Shorter base64 occurs in ordinary text. */
 const SHORTEST_ENCODED = 12;
 
 function encodedForms(value: string): string[] {
@@ -51,7 +51,7 @@ function encodedForms(value: string): string[] {
   return [hex, hex.toUpperCase(), percent, percent.toUpperCase(), ...base64, ...inUrls];
 }
 
-/** The part that depends on these bytes alone, behind so many others: three of them are four characters. */
+/** The base64 of these bytes after `before` others, without the characters that depend on neighbouring bytes. */
 function base64Behind(before: number, bytes: Buffer): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes])
     .toString('base64')
@@ -60,7 +60,7 @@ function base64Behind(before: number, bytes: Buffer): string {
   return text.slice(before === 0 ? 0 : before + 1, isWhole ? text.length : -1);
 }
 
-/** Where the forms stand in a text. Those that touch or overlap are one region, so that no end of one is left. */
+/** Where the forms occur in a text. Regions that touch or overlap are joined. */
 export function secretRegions(text: string, forms: readonly string[]): Region[] {
   const found: Region[] = [];
   for (const form of forms) {
@@ -71,7 +71,7 @@ export function secretRegions(text: string, forms: readonly string[]): Region[] 
   return joined(found);
 }
 
-/** Replaces every known secret in a text, in all its forms. */
+/** Replaces every secret in a text, in all its forms. */
 export function createMask(secrets: readonly Secret[]): (text: string) => string {
   const forms = maskedForms(secrets.map((secret) => secret.reveal()));
   return (text) => masked(text, secretRegions(text, forms));
@@ -81,7 +81,7 @@ export function fingerprintsOf(secrets: readonly string[]): Fingerprint[] {
   return maskedForms(secrets).map((form) => ({ length: form.length, sum: sumOf(form), sha256: sha256(form) }));
 }
 
-/** Replaces everything in a text that has one of the fingerprints. */
+/** Replaces everything that matches one of the fingerprints. */
 export function createFingerprintMask(fingerprints: readonly Fingerprint[]): (text: string) => string {
   const byLength = [...Map.groupBy(fingerprints, ({ length }) => length)];
   const digests = new Set(fingerprints.map((fingerprint) => fingerprint.sha256));
@@ -89,27 +89,20 @@ export function createFingerprintMask(fingerprints: readonly Fingerprint[]): (te
   return (text) => masked(text, joined(sums.flatMap((known) => recognised(text, known))));
 }
 
-/** Replaces one secret in all its forms, byte for byte, in a stream. */
-export interface StreamMask {
-  push(chunk: Buffer): Buffer;
-  /** What was kept back as the beginning of what could have been a secret. */
-  end(): Buffer;
-}
-
 const STAR = 0x2a;
 
-/** A secret is found however the stream is cut; all else passes at once. */
-export function createStreamMask(secret: string): StreamMask {
+/** Replaces a secret in a stream with as many bytes, however it is split into chunks. */
+export function createStreamMask(secret: string) {
   const forms = maskedForms([secret]).map((form) => Buffer.from(form));
   const longest = Math.max(0, ...forms.map(({ length }) => length));
   let kept = Buffer.alloc(0);
   return {
-    push(chunk) {
+    push(chunk: Buffer): Buffer {
       if (forms.length === 0) return chunk;
       let bytes: Buffer = kept.length === 0 ? chunk : Buffer.concat([kept, chunk]);
       for (const form of forms) {
         for (let at = bytes.indexOf(form); at !== -1; at = bytes.indexOf(form, at + form.length)) {
-          // Never in the vendor's own buffer.
+          // The given chunk is never changed.
           if (bytes === chunk) bytes = Buffer.from(chunk);
           bytes.fill(STAR, at, at + form.length);
         }
@@ -118,17 +111,18 @@ export function createStreamMask(secret: string): StreamMask {
       kept = Buffer.from(bytes.subarray(from));
       return bytes.subarray(0, from);
     },
-    end: () => kept,
+    /** The last bytes, which were kept back because they might have been the start of a secret. */
+    end: (): Buffer => kept,
   };
 }
 
-/** Where the end of the bytes may be the beginning of one of these; their length: it isn't. */
+/** The offset of an end that may be the start of one of these forms; otherwise the length. */
 function beginningAt(bytes: Buffer, forms: readonly Buffer[], longest: number): number {
   for (let at = Math.max(0, bytes.length - longest + 1); at < bytes.length; at++) {
     const length = bytes.length - at;
-    const isBeginning = (form: Buffer): boolean =>
+    const isStart = (form: Buffer): boolean =>
       form.length > length && form[0] === bytes[at] && bytes.compare(form, 0, length, at) === 0;
-    if (forms.some(isBeginning)) return at;
+    if (forms.some(isStart)) return at;
   }
   return bytes.length;
 }

@@ -71,7 +71,7 @@ describe('parseModelSpec', () => {
     ['gemini:gemini-3-pro', 'did you mean google:gemini-3-pro?'],
     ['gpt-5', 'did you mean openai:gpt-5?'],
     ['ofline', 'did you mean offline?'],
-    ['xyzzy:model', 'xyzzy is not known; possible are anthropic:<model>'],
+    ['xyzzy:model', 'xyzzy is unknown; use anthropic:<model>'],
   ])('refuses "%s" and says what to write', (text, expected) => {
     expect(reasonOf(text)).toContain(expected);
   });

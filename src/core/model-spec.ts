@@ -2,23 +2,23 @@ import { AgentosError } from './errors.ts';
 import { VENDORS, type VendorName } from './keys.ts';
 import { nearest } from './nearest.ts';
 
-/** Who drafts, reviews or implements. `text` is the canonical form, as it stands in run files, lineage and messages. */
+/** Who drafts, reviews or implements. `text` is the canonical form for run files, lineage and messages. */
 export type ModelSpec = VendorSpec | CommandSpec | AgentSpec | OfflineSpec;
 
 export interface AgentSpec {
   provider: AgentName;
   /** Null: the agent's own default. */
   model: string | null;
-  /** Whose API it speaks, and therefore whose keys it needs; null: not known. */
+  /** The vendor whose API and keys it uses; null: unknown. */
   vendor: VendorName | null;
-  /** How it is started; null: as the program that it is named after. */
+  /** The command that starts it; null: the program of the same name. */
   command: string | null;
   text: string;
 }
 
 export type AgentName = 'claude-code' | 'codex' | 'gemini-cli' | 'opencode' | 'acp';
 
-/** Of an agent whose model names no vendor. */
+/** The vendor of an agent whose model names none. */
 const AGENT_VENDORS: Record<Exclude<AgentName, 'acp'>, VendorName> = {
   'claude-code': 'anthropic',
   codex: 'openai',
@@ -45,9 +45,9 @@ export interface OfflineSpec {
 
 const AGENT_NAMES = Object.keys(AGENT_VENDORS) as (keyof typeof AGENT_VENDORS)[];
 
-const POSSIBLE = `possible are anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, ${AGENT_NAMES.join(', ')}, acp:<shell command>, command:<shell command> and offline`;
+const POSSIBLE = `use anthropic:<model>, google:<model>, openai:<model>, openai-compatible:<model>, ${AGENT_NAMES.join(', ')}, acp:<shell command>, command:<shell command> or offline`;
 
-/** Names that people use for a vendor, and model families that tell which vendor was meant. */
+/** Model families that show which vendor was meant. */
 const MEANT: readonly (readonly [pattern: RegExp, vendor: VendorName])[] = [
   [/^claude/i, 'anthropic'],
   [/^gemini/i, 'google'],
@@ -64,7 +64,7 @@ export function vendorOf(spec: ModelSpec): VendorName | null {
   return spec.provider === 'offline' || spec.provider === 'command' ? null : spec.provider;
 }
 
-/** As `vendorOf`, but null for an agent that uses a login of its own. */
+/** Like `vendorOf`, but null for an agent that uses its own login. */
 export function keyVendorOf(spec: ModelSpec, ownLogins: readonly AgentName[]): VendorName | null {
   return isAgent(spec) && ownLogins.includes(spec.provider) ? null : vendorOf(spec);
 }
@@ -106,7 +106,7 @@ function agentSpec(provider: keyof typeof AGENT_VENDORS, model: string | null, t
   return { provider, model, vendor: AGENT_VENDORS[provider], command: null, text };
 }
 
-/** It speaks to several vendors: the model says to which, as opencode itself writes it. */
+/** opencode uses several vendors: the model names one, as in opencode itself. */
 function opencodeSpec(name: string, invalid: (reason: string) => AgentosError): AgentSpec {
   const vendor = VENDORS.find((each) => name.startsWith(`${each}/`));
   const model = vendor === undefined ? '' : name.slice(vendor.length + 1);
@@ -122,14 +122,13 @@ function guess(text: string, provider: string, rest: string | null): string {
   const family = MEANT.find(([pattern]) => pattern.test(provider));
   if (family !== undefined) return suggest(`${family[1]}:${rest ?? text}`);
   const near = nearest(provider, [...VENDORS, ...AGENT_NAMES, 'acp', 'command', 'offline'])[0];
-  if (near === undefined) return `${provider} is not known; `;
+  if (near === undefined) return `${provider} is unknown; `;
   return suggest(rest === null ? near : `${near}:${rest}`);
 }
 
 /**
- * Whether the model that answered is the one asked for. An alias and a dated snapshot of it are the same; two different
- * snapshots are not, because a named snapshot means exactly that one. A version number (`-4` and `-4-5`) or a size
- * (`-mini`, `-flash`) is never a snapshot.
+ * Whether the model that answered is the one we asked for. An alias and a dated snapshot of it are the same; two different snapshots
+ * are not. A version number (`-4`, `-4-5`) or a size (`-mini`, `-flash`) is never a snapshot.
  */
 export function sameModel(asked: string, answered: string): boolean {
   const a = readModelName(asked);

@@ -5,18 +5,18 @@ import { isAgent, type ModelSpec, parseModelSpec, sameModel } from './model-spec
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
-  /** Part of the input that was answered from the vendor's prompt cache. */
+  /** The part of the input that was read from the vendor's prompt cache. */
   cacheReadTokens: number;
-  /** Part of the input that was written to it. */
+  /** The part of the input that was written to it. */
   cacheWriteTokens: number;
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** More than any call can come to, all that a vendor's own tools read included. */
+/** More than any call can use, including what a vendor's own tools read. */
 const MOST_TOKENS = 50_000_000;
 
-/** Whether a vendor can have counted so. */
+/** Whether these counts can be right. */
 export function isPlausible(usage: Usage): boolean {
   return (Object.values(usage) as number[]).every((count) => count >= 0 && count <= MOST_TOKENS);
 }
@@ -30,13 +30,13 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-/** What was used of one model. */
+/** The use of one model. */
 export interface ModelUse {
-  /** As the vendor says it answered, with the vendor: `anthropic:claude-haiku-4-5`. */
+  /** The model that answered, with its vendor: `anthropic:claude-haiku-4-5`. */
   model: string;
   calls: number;
   usage: Usage;
-  /** Null: not known. */
+  /** Null: unknown. */
   costUsd: number | null;
 }
 
@@ -53,15 +53,15 @@ export function addUse(uses: readonly ModelUse[], added: ModelUse): ModelUse[] {
   return uses.map((use) => (use === before ? sum : use));
 }
 
-/** What a run may cost, in all and for each item; null: no limit. */
+/** Limits for the run and for each item; null: no limit. */
 export interface BudgetLimits {
   maxCostUsd: number | null;
   maxCostPerItemUsd: number | null;
-  /** A person set one of them: then what can't be priced is refused. */
+  /** A person set one of them. Then a model without a price is refused. */
   hasChosenCostLimit?: boolean;
 }
 
-/** As the user writes it, in USD per million tokens. */
+/** In the configuration, in USD per million tokens. */
 export interface PriceSetting {
   input: number;
   output: number;
@@ -75,7 +75,7 @@ export interface Price {
   output: number;
   cacheRead: number;
   cacheWrite: number;
-  /** Some vendors charge a whole call more when its input is longer than this. */
+  /** Some vendors charge more for a whole call if its input is longer than this. */
   long?: { aboveInputTokens: number; input: number; output: number; cacheRead: number; cacheWrite: number };
 }
 
@@ -105,12 +105,12 @@ const GPT_5_2 = price(1.75, 14, 0.175);
 const GPT_5_6_SOL = withLong(price(5, 30, 0.5, 6.25), 272_000);
 const GPT_6_SOL = withLong(price(2, 10, 0.2, 2.5), 272_000);
 const GEMINI_3_PRO = withLong(price(2, 12, 0.2), 200_000);
-/** Half of it until the end of 2026. */
+/** Half of this until the end of 2026. */
 const GEMINI_3_6_FLASH = price(1.5, 7.5, 0.15);
 
 /**
- * List prices as of November 2026; vendors change them, so check yours. A model that is not listed has no
- * price here rather than a guessed one; `prices` in the configuration adds to this and overrides it.
+ * List prices as of November 2026; vendors change them, so check yours. A model that is not listed has no price rather than a guessed
+ * one. `prices` in the configuration adds to this table and overrides it.
  */
 const TABLE: Readonly<Record<string, Price>> = {
   'anthropic:claude-fable-5-2': FABLE_5_2,
@@ -188,9 +188,8 @@ const TABLE: Readonly<Record<string, Price>> = {
 const FREE = price(0, 0, 0);
 
 /**
- * Null where the price is not known: unknown is not free. A command or an agent may call whatever it likes, so
- * it has none. What the
- * configuration doesn't say about the cache costs as much as other input.
+ * Null: unknown, which is not free. A command or an agent may call any model, so it has no price. If the configuration names no price
+ * for the cache, it costs as much as other input.
  */
 export function priceOf(text: string, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
   const spec = parseModelSpec(text);
@@ -204,8 +203,8 @@ function priceFrom({ input, output, cacheRead = input, cacheWrite = input }: Pri
 }
 
 /**
- * What no model of the vendor is known to exceed, for one whose own price is not known: a limit then holds all the same.
- * Null where no price of the vendor's is known at all.
+ * The highest known prices of the vendor, for a model without a price, so that a limit still holds. Null: no price of the vendor is
+ * known.
  */
 export function dearestPrice(vendor: VendorName, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
   const ofVendor = <T>(table: Readonly<Record<string, T>>): T[] =>
@@ -220,7 +219,7 @@ export function dearestPrice(vendor: VendorName, overrides: Readonly<Record<stri
   return price(most('input'), most('output'), most('cacheRead'), most('cacheWrite'));
 }
 
-/** The entry of this very name, else that of the alias or snapshot that is the same model. */
+/** The entry with this name, or that of an alias or snapshot of the same model. */
 function find<T>(spec: Exclude<ModelSpec, { provider: 'offline' }>, table: Readonly<Record<string, T>>): T | null {
   const exact = Object.hasOwn(table, spec.text) ? table[spec.text] : undefined;
   if (exact !== undefined) return exact;

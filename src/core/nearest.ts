@@ -1,4 +1,4 @@
-/** Letters to add, remove, replace or swap with their neighbour. */
+/** How many letters to add, remove, replace or swap with their neighbour. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   for (let i = 1; i <= a.length; i++) {
@@ -16,8 +16,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * The known words that `word` was probably meant to be, best first, at most three. A word of one letter has no near ones:
- * every other is one letter away.
+ * The known words that `word` was probably meant to be, best first, at most three. A word of one letter has none, because every other
+ * letter is as near.
  */
 export function nearest(word: string, known: Iterable<string>): string[] {
   const limit = word.length < 2 ? 0 : Math.max(1, Math.floor(word.length / 3));

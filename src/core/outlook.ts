@@ -1,19 +1,19 @@
 import { progressOf } from './progress.ts';
 import type { RunState } from './run-state.ts';
 
-/** How a run under way will probably end, at the pace so far. */
+/** The probable end and cost of a running run, at the pace so far. */
 export interface Outlook {
-  /** Null: nothing to tell it from yet. */
+  /** Null: too early to tell. */
   endsAtMs: number | null;
-  /** What was paid, and will be; null: a price is not known, or nothing to tell it from. */
+  /** In all; null: a price is unknown, or it is too early to tell. */
   costUsd: number | null;
-  /** Items that ended, from which both are told. */
+  /** How many finished items both come from. */
   from: number;
-  /** Vendors without quota, and when they have some again; null: not known. */
+  /** Vendors without quota, and until when; null: unknown. */
   waits: { vendor: string; untilMs: number | null; endsBefore: boolean }[];
 }
 
-/** Null: the run has ended, or does not say that it began. */
+/** Null: the run has ended, or has not started. */
 export function outlookOf(state: RunState, nowMs: number): Outlook | null {
   if (state.began === null || state.ended !== null) return null;
   const { etaMs } = progressOf(state, nowMs, (title) => title);
@@ -27,7 +27,7 @@ export function outlookOf(state: RunState, nowMs: number): Outlook | null {
   return { endsAtMs, costUsd: costOf(state, measured), from: measured, waits };
 }
 
-/** Those that are left cost what those that ended did, on average; what is under way has paid a part of it. */
+/** Each remaining item will cost the mean of the finished ones; a running item has paid part of that. */
 function costOf({ items, costUsd }: RunState, measured: number): number | null {
   if (costUsd === null || measured === 0) return null;
   const isPaid = ({ ends, status }: { ends: readonly { attempts: number }[]; status: unknown }): boolean =>

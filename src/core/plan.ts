@@ -3,88 +3,88 @@ import type { Forecast } from './forecast.ts';
 import type { ItemId } from './ids.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 
-/** More workers than this starve each other, whatever was asked for. */
+/** More workers would starve each other. */
 export const MAX_PARALLEL = 10;
 
-/** What is to be done, before anything is: all that `--dry-run` shows, and what a run begins with. */
+/** What `--dry-run` shows, and what a run starts with. */
 export interface Plan extends PlannedCost {
   workflow: PipelineName;
   items: PlannedItem[];
   parallel: number;
   models: Record<string, string>;
-  /** The most that models are shown of the repository for each item. */
+  /** At most this much of the repository is shown to models for each item. */
   contextTokens: number;
-  /** Items that can't be worked on at the same time, because they change the same files or build on each other. */
+  /** Items that can't run at the same time, because they change the same files or build on each other. */
   groups: PlannedGroup[];
-  /** What is not part of the plan and should be known. */
+  /** Other things that people should know. */
   notes: string[];
 }
 
 export interface PlannedCost {
-  /** What it will probably cost; null: not known, or not asked for. */
+  /** The probable cost; null: unknown. */
   estimateUsd: number | null;
-  /** How many past items the estimate comes from; 0: from sizes alone. */
+  /** How many past items the estimate is based on; 0: it is based on sizes alone. */
   pastItems: number;
-  /** The most it can cost; null where that can't be bounded: a price is missing, or only commands take part. */
+  /** The highest possible cost; null: a price is missing, or only commands are used. */
   costCeilingUsd: number | null;
-  /** The limit that keeps it there; null: so few calls can't cost more. */
+  /** The limit that enforces it; null: the calls can't cost more anyway. */
   costCeilingBy: '--max-cost' | '--max-cost-per-item' | null;
-  /** Models whose cost is not known: commands, and agents with their own login. */
+  /** Models whose cost is unknown: commands, and agents with their own login. */
   unmetered: string[];
 }
 
 export interface PlannedItem {
   id: ItemId;
-  /** The workflow that it starts or resumes. */
+  /** The workflow that starts or resumes. */
   workflow: WorkflowName;
   title: string;
   /**
-   * done: what it makes is there; already-done: what it asks for was there before; dropped: there is to be nothing done;
+   * done: its document or branch exists; already-done: the code already did what it asks for; dropped: a person gave it up;
    * unreadable: it will fail with its error.
    */
   state: 'new' | 'resumed' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
-  /** The step at which a resumed item continues; null for the others. */
+  /** The step where a resumed item continues; null for others. */
   fromStep: string | null;
   reusedSteps: number;
   error: ErrorRecord | null;
-  /** Files that it changes, as far as its design says. */
+  /** Files that it changes, according to its design. */
   files: readonly string[];
   /** Items that it builds on. */
   after: readonly string[];
-  /** Paths, files or folders, that no other item works on at the same time. */
+  /** Files and folders that no other item may change at the same time. */
   exclusive: readonly string[];
-  /** What the item would replace, and why. */
+  /** The document that it would replace. */
   replaces: Replaced | null;
-  /** Other items of the plan that its design collides with or builds on. */
+  /** Other items of the plan that its design conflicts with or builds on. */
   forecast: readonly Forecast[];
-  /** Of one that is already done. */
+  /** If it is already done. */
   solved: Solved | null;
-  /** The hash of the approved document that it is made from, as it was planned. */
+  /** The hash of the approved document that it starts from. */
   digest?: string;
 }
 
-/** What shows that an item was done before, and the record of it in the lineage. */
+/** Why an item counts as already done, and its record in the lineage. */
 export interface Solved {
   reason: string;
   outputs: string[];
 }
 
-/** A document that an item would replace, because what it was made for says something else now. */
+/** A document that would be replaced, because its issue has changed. */
 export interface Replaced {
   /** Relative to the repository. */
   path: string;
-  /** Lines of a diff; null: what it was made for is not known any more. */
+  /** Lines of a diff; null: the old text of the issue is unknown. */
   difference: string[] | null;
 }
 
-/** Beyond so many the differences are not shown: in front of a large batch they would not be read. */
+/** Only this many diffs are shown: nobody would read more. */
 const MOST_DIFFERENCES = 5;
 
-/** What a person should see before documents are replaced, and how each can be kept. */
+/** Warns before documents are replaced, and says how to keep each of them. */
 export function replacementLines(items: readonly PlannedItem[]): string[] {
   const replacing = items.flatMap(({ id, replaces }) => (replaces === null ? [] : [{ id, ...replaces }]));
   return replacing.flatMap(({ id, path, difference }, index) => {
-    const lines = index < MOST_DIFFERENCES ? (difference ?? ['(what it said then is not in the lineage)']) : [];
+    const lines = index < MOST_DIFFERENCES ? (difference ?? ['(the old text is not in the lineage)']) : [];
     return [
       `Issue ${id} changed since ${path} was approved; that LLD is replaced.`,
       ...lines.map((line) => `  ${line}`),
@@ -100,13 +100,12 @@ export function cycleNote(ids: readonly string[]): string {
 export interface PlannedGroup {
   /** In the order in which they run. */
   ids: string[];
-  /** The files that they share; none where they only build on each other. */
+  /** The files that they share; empty if they only build on each other. */
   files: string[];
 }
 
-/** For people: why some items wait for others. */
 export function describeGroup({ ids, files }: PlannedGroup): string {
   const who = ids.length > 2 ? 'they' : 'both';
   const why = files.length > 0 ? `${who} change ${files.join(', ')}` : 'they build on each other';
-  return `One after another: ${ids.join(' → ')} (${why}). Each begins at the branch of the one before.`;
+  return `One after another: ${ids.join(' → ')} (${why}). Each starts from the branch of the one before.`;
 }

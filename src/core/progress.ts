@@ -3,10 +3,10 @@ import type { ItemStatus } from './item.ts';
 import { labelOf } from './paths.ts';
 import type { ItemState, RunState, Wait } from './run-state.ts';
 
-/** A key of the pool, as far as the events say. */
+/** A key of the pool, according to the events. */
 export interface KeyView {
   id: string;
-  /** `rejected` by its vendor: it is not used any more. */
+  /** `rejected` by its vendor: no longer used. */
   state: 'ready' | 'cooling' | 'rejected';
   untilMs: number | null;
 }
@@ -16,32 +16,32 @@ export interface WorkerView {
   label: string;
   title: string;
   step: string | null;
-  /** null: it is running. */
+  /** Null: it is running. */
   wait: Wait | null;
   elapsedMs: number;
   tokens: number;
-  /** null: a price is not known. */
+  /** Null: unknown. */
   costUsd: number | null;
 }
 
-/** The state of a run at a moment, as the live region shows it. */
+/** The state of a run at one moment, for the live region. */
 export interface ProgressView {
   nowMs: number;
   done: number;
   total: number;
   counts: Partial<Record<ItemStatus, number>>;
-  /** null while there is nothing to estimate from. */
+  /** Null: too early to tell. */
   etaMs: number | null;
   workers: WorkerView[];
-  /** Nothing is done before this is over. */
+  /** Set while everything waits. */
   pause: Wait | null;
-  /** The keys that were heard of; empty where no vendor is asked. */
+  /** The keys that were used so far. */
   keys: KeyView[];
   costUsd: number | null;
   stopping: boolean;
 }
 
-/** Titles can hold anything, so `mask` takes known secrets out of them. */
+/** `mask` removes known secrets from titles. */
 export function progressOf(state: RunState, nowMs: number, mask: (text: string) => string): ProgressView {
   const busy = state.places.filter((place) => place !== null);
   return {
@@ -75,7 +75,7 @@ function elapsedMs({ startedAtMs }: ItemState, nowMs: number): number {
   return Math.max(0, nowMs - (startedAtMs ?? nowMs));
 }
 
-/** What is left for those at work and for those that wait, shared by as many workers as were seen at once. */
+/** The remaining work of running and waiting items, divided by the most workers that were seen at once. */
 function etaMs({ measured, items, done, peak, stopping }: RunState, busy: ItemState[], nowMs: number): number | null {
   if (measured.items === 0 || stopping) return null;
   const meanMs = measured.durationMs / measured.items;
@@ -84,11 +84,11 @@ function etaMs({ measured, items, done, peak, stopping }: RunState, busy: ItemSt
   const workMs = leftMs.reduce((sum, ms) => sum + ms, 0) + waiting * meanMs;
   const workers = Math.max(1, Math.min(peak, leftMs.length + waiting));
   const left = Math.max(workMs / workers, ...leftMs, waiting > 0 ? meanMs : 0);
-  // Everything takes longer than usual: there is no telling.
+  // Everything takes longer than usual, so there is no estimate.
   return left > 0 ? left : null;
 }
 
-/** All that are at work wait, or none can be started: until the first of them is back. */
+/** If all running items wait, or none can start: the wait that ends first. */
 function pauseOf({ exhausted }: RunState, busy: ItemState[]): Wait | null {
   const waits = busy.map(({ wait }) => wait);
   if (waits.includes(null)) return null;

@@ -2,14 +2,14 @@ import { AgentosError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** In the order in which Node reads them: a name in small letters wins over the same one in capitals. */
+/** In the order in which Node reads them: lower case wins over upper case. */
 const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
 const EXCEPTIONS = ['no_proxy', 'NO_PROXY'];
 const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
 
 /**
- * The proxy variables for connections to vendors, or null where none is set. Node ignores a proxy that it can't read, and
- * requests would pass by it: such a value is an error. The value is never repeated, it may hold a password.
+ * The proxy variables for connections to vendors; null: none is set. Node ignores a proxy URL that it can't parse, and requests would
+ * bypass it, so that is an error. The message never repeats the value: it may contain a password.
  */
 export function proxyVariables(env: Environment): Record<string, string> | null {
   const found: Record<string, string> = {};
@@ -25,7 +25,7 @@ export function proxyVariables(env: Environment): Record<string, string> | null 
   return found;
 }
 
-/** `host:port` is how curl takes it, too. */
+/** `host:port` is allowed, as in curl. */
 function proxyUrl(name: string, value: string): string {
   const url = URL.parse(/^[\w.-]+:\d+\/?$/.test(value) ? `http://${value}` : value);
   if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url.href;
@@ -36,7 +36,7 @@ function proxyUrl(name: string, value: string): string {
   });
 }
 
-/** The proxy for a host, by the usual variables; null: it is reached directly. */
+/** The proxy for a host; null: it is reached directly. */
 export function proxyFor(env: Environment, host: string, isSecure: boolean): URL | null {
   const found = proxyVariables(env);
   const names = isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
@@ -53,10 +53,10 @@ export function proxyFor(env: Environment, host: string, isSecure: boolean): URL
   return url === undefined || isDirect ? null : URL.parse(url);
 }
 
-/** What runs below us talks to the gateway on this machine, which no proxy can reach. */
+/** Programs that we start talk to the gateway on this machine, which no proxy can reach. */
 export function withLoopbackDirect(env: Readonly<Record<string, string>>): Record<string, string> {
   if (!PROXY_VARIABLES.some((name) => env[name])) return { ...env };
-  // Programs read one of the two: each has to say all that the other does.
+  // Programs read only one of the two variables, so both get all hosts.
   const own = EXCEPTIONS.map((name) => env[name]).find((value) => value) ?? '';
   const exceptions = (value: string): string => {
     const hosts = value.split(',').map((host) => host.trim());

@@ -1,72 +1,72 @@
 import { sha256 } from './hash.ts';
 import { oneLine } from './lines.ts';
 
-/** What happens to a pull request and is reacted to. */
+/** What we react to. */
 export const REACT_KINDS = ['checks', 'reviews', 'base'] as const;
 export type ReactKind = (typeof REACT_KINDS)[number];
 
-/** Reactions that have the implementer change something before a person is asked whether there should be more. */
+/** After this many reactions by the implementer, a person is asked whether to continue. */
 export const MOST_CYCLES = 5;
 
-/** A check of CI that failed. */
+/** A failed CI check. */
 export interface FailedCheck {
   name: string;
   url: string | null;
-  /** What it says, cut to what failed. Text from outside. */
+  /** The failing part. Text from outside. */
   log: string;
 }
 
-/** What a person with a say in the repository asks for. Its words are text from outside. */
+/** A request of a trusted person. Its texts come from outside. */
 export interface ReviewRequest {
   id: string;
-  /** Where an answer goes; null: to the pull request as a whole. */
+  /** The thread for the answer; null: the pull request as a whole. */
   thread: string | null;
   by: string;
   body: string;
-  /** The place in the change that it is about; null: the change as a whole. */
+  /** The place that it is about; null: the whole change. */
   path: string | null;
   line: number | null;
-  /** What was said before it in the same thread, oldest first. */
+  /** Earlier comments of the same thread, oldest first. */
   earlier: readonly string[];
 }
 
-/** What is asked of a pull request at one commit. As it is noted when it is dispatched, and as the worker gets it. */
+/** What is to be done about a pull request at one commit. It is stored when it is dispatched, and sent to the worker. */
 export interface Reaction {
   number: number;
   url: string;
   branch: string;
-  /** The commit that the pull request is at. */
+  /** The current commit of the pull request. */
   head: string;
   base: { branch: string; commit: string };
-  /** The base has commits that the branch does not have: they are merged into it. */
+  /** The base has commits that are not in the branch; they are merged. */
   isBaseMoved: boolean;
   checks: readonly FailedCheck[];
   reviews: readonly ReviewRequest[];
-  /** Counted from 1 over the reactions to this pull request that had something changed. */
+  /** Counts the reactions to this pull request by the implementer, from 1. */
   cycle: number;
 }
 
 /** A reaction that was dispatched, and how it ended. */
 export interface DispatchedReaction extends Reaction {
-  /** Null: it has not. */
+  /** Null: not ended. */
   end: ReactionEnd | null;
 }
 
 export interface ReactionEnd {
   key: string;
-  /** What was pushed; null: nothing was. */
+  /** The pushed commit; null: nothing was pushed. */
   commit: string | null;
-  /** The implementer was called, so that it counts as a cycle. */
+  /** The implementer was called, so it counts as a cycle. */
   wrote: boolean;
-  /** A person decided that nothing more is to be done about this pull request. */
+  /** A person decided to do nothing more about this pull request. */
   dropped: boolean;
 }
 
-/** What a worker made of a reaction, for its parent to push and to answer with. */
+/** The result of a worker, for its parent to push and to answer with. */
 export interface ReactionResult extends Omit<ReactionEnd, 'key'> {
-  /** By the ids of the requests, as the implementer answered them. Words of a model. */
+  /** The implementer's answers, by the ids of the requests. Text of a model. */
   answers: Readonly<Record<string, string>>;
-  /** Files that the commit changes beside the merge of the base. */
+  /** Files that the commit changes, without the merge of the base. */
   files: readonly string[];
   /** Of the gates, on the commit. */
   evidence: { passed: boolean; summary: string; details: string } | null;
@@ -75,7 +75,7 @@ export interface ReactionResult extends Omit<ReactionEnd, 'key'> {
 type Found = Omit<Reaction, 'cycle'>;
 type Asked = Pick<Reaction, 'isBaseMoved' | 'checks' | 'reviews'>;
 
-/** The same for the same pull request, commit, kinds and things that are asked: it is dispatched once. */
+/** The same for the same pull request, commit and requests: each is dispatched once. */
 export function reactionKey({ number, head, base, isBaseMoved, ...asked }: Found): string {
   return sha256(JSON.stringify([number, head, isBaseMoved ? base.commit : null, askedIn(asked)])).slice(0, 16);
 }
@@ -88,7 +88,7 @@ export function asksNothing({ isBaseMoved, checks, reviews }: Asked): boolean {
   return !isBaseMoved && checks.length === 0 && reviews.length === 0;
 }
 
-/** Without what an earlier reaction was about: a check and a moved base for the same commit, a remark for good. */
+/** Removes what an earlier reaction covered: checks and a moved base for the same commit, remarks forever. */
 export function withoutKnown<T extends Found>(found: T, earlier: readonly Reaction[]): T {
   const { head, base, isBaseMoved, checks, reviews } = found;
   const here = earlier.filter((one) => one.head === head);
@@ -103,9 +103,8 @@ export function withoutKnown<T extends Found>(found: T, earlier: readonly Reacti
 }
 
 /**
- * What is to be done now about what was found. One that was dispatched and has not ended is resumed as it was, as long as
- * the pull request is at the same commit and asks for the same: what was paid for it is of use. A base that moved again
- * can wait then. Otherwise it is given up for what is asked now.
+ * The next reaction; null: nothing to do. A dispatched reaction that has not ended is resumed unchanged if the pull request is at the
+ * same commit with the same requests, so that nothing is paid again; a base that moved again can wait. Otherwise it is given up.
  */
 export function nextReaction(found: Found, earlier: readonly DispatchedReaction[]): Reaction | null {
   const given = earlier.findLast(({ end }) => end === null);
@@ -123,12 +122,12 @@ export function nextReaction(found: Found, earlier: readonly DispatchedReaction[
   return asksNothing(now) ? null : { ...now, cycle: nextCycle(earlier.filter((one) => one !== given)) };
 }
 
-/** The number of the next cycle: a merge of the base that changed nothing else does not count. */
+/** A merge of the base without other changes does not count. */
 export function nextCycle(earlier: readonly DispatchedReaction[]): number {
   return 1 + earlier.filter(({ end }) => end === null || end.wrote).length;
 }
 
-/** Before it a person is asked whether there should be more of them. */
+/** Whether a person is asked before this cycle. */
 export function needsConsent({ cycle }: Pick<Reaction, 'cycle'>): boolean {
   return cycle > MOST_CYCLES && (cycle - 1) % MOST_CYCLES === 0;
 }
@@ -147,12 +146,12 @@ export function describeReaction({ base, isBaseMoved, checks, reviews }: Asked &
 
 const REACTING = 'agentos/reacting-';
 
-/** The branch of the worktree of a reaction: the pull request's own is moved when its commit is pushed. */
+/** The branch of a reaction's worktree. The pull request's own branch moves when the commit is pushed. */
 export function reactBranch(id: string): string {
   return `${REACTING}${id}`;
 }
 
-/** The item whose reaction may have this branch; null: none has. */
+/** The item whose reaction uses this branch; null: none. */
 export function idReactedTo(branch: string): string | null {
   return branch.startsWith(REACTING) ? branch.slice(REACTING.length) : null;
 }

@@ -1,16 +1,18 @@
 import { withoutSequences } from './lines.ts';
+import { createMask } from './mask.ts';
+import { Secret } from './secret.ts';
 
 /*
- * Why a tool failed, cut from its output. Tools say it first and then print stack frames, brackets, versions and banners, so
- * the last line is never asked for by itself.
+ * Finds out from its output why a tool failed. Tools print the reason first, then stack frames, brackets, versions and banners, so the
+ * last line alone is not enough.
  */
 
-/** How package managers, compilers, runners, shells and languages write the line that says what went wrong. */
+/** The error lines of package managers, compilers, test runners, shells and languages. */
 const ERROR =
   /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\]|\])?(?::|!|\s)|err_\w+|execution failed for task\b|could not (?:resolve|find|get|download)\b|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
-/** In a message of one failure, where nothing has such a form. */
+/** For a message without such a line. */
 const TELLING = /error|cannot|can't|failed|unexpected|undefined|expected|no module/i;
-/** What is said beside: hints, updates, where the details are, stack frames, and lines of nothing but brackets or rulers. */
+/** Lines to skip: hints, update notices, stack frames, and lines of brackets or rulers only. */
 const ASIDE =
   /^\W{0,4}npm (?:notice|warn)\b|^npm (?:err!|error)\s+(?:A complete log of this run|$)|^Node\.js v\d|^\[ERROR\]\s*(?:To see the full|Re-run Maven|For more information|After correcting|\[Help \d|$)|^(?:\* Try|Run with --|\* Get more help|BUILD FAILED)|actionable tasks?:|^\W*(?:update available|new (?:major|minor|patch) version|changelog:|to update run)|ELIFECYCLE|^\s*at .+(?::\d+|\))$|^\s*node:internal\/|^[^\p{L}\p{N}]*$/iu;
 
@@ -23,7 +25,7 @@ function linesOf(output: string): string[] {
 
 const isError = (line: string): boolean => ERROR.test(line.trimStart());
 
-/** The lines of a tool's output that say why it failed: its first errors, or its last words where none looks like one. */
+/** The lines that say why a tool failed: its first errors, or without any, its last lines. */
 export function errorLines(output: string, most: number): string[] {
   const lines = linesOf(output);
   const errors = lines.filter(isError);
@@ -42,10 +44,10 @@ export function reasonIn(output: string): string {
 const MOST_LINE = 300;
 const MOST_MESSAGE = 1_500;
 
-/** Whether a line, or the paragraph around it, only reports code that is still missing. */
+/** Whether a line or its paragraph only reports code that does not exist yet. */
 type IsExcused = (part: string) => boolean;
 
-/** The line of one failure's message that says what is wrong; headings, paths and rulers are around it. */
+/** The line of a failure's message that says what is wrong. */
 export function errorLine(text: string, isExcused: IsExcused = () => false): string {
   const lines = text
     .split(/\n\s*\n/)
@@ -57,14 +59,14 @@ export function errorLine(text: string, isExcused: IsExcused = () => false): str
   return (found?.line ?? '').replace(/^E\s+/, '').slice(0, MOST_LINE);
 }
 
-/** What is wrong in one line, then all that was said where that is more. */
+/** That line, then the whole message if it is longer. */
 export function errorMessage(text: string, isExcused?: IsExcused): string {
   const line = errorLine(text, isExcused);
   const whole = cutMiddle(text.trim(), MOST_MESSAGE);
   return whole.startsWith(line) ? whole : `${line}\n${whole}`;
 }
 
-/** A long text without its middle: some runners say what is wrong first, others last. */
+/** Cuts the middle out of a long text: some runners say what is wrong first, others last. */
 export function cutMiddle(text: string, most: number): string {
   if (text.length <= most) return text;
   const half = Math.floor(most / 2);
@@ -74,22 +76,26 @@ export function cutMiddle(text: string, most: number): string {
 const LAST_LINES = 60;
 const FIRST_ERRORS = 20;
 
-export interface OutputKeeper {
-  push(line: string): void;
-  text(): string;
-}
-
-/** Keeps the first errors of an output and its last lines, however long it is. */
-export function createOutputKeeper(): OutputKeeper {
+/** Keeps the first errors and the last lines of an output. */
+export function createOutputKeeper() {
   const errors: string[] = [];
   const last: string[] = [];
   return {
-    push(line) {
+    push(line: string): void {
       last.push(line);
       if (last.length <= LAST_LINES) return;
       const gone = last.shift() ?? '';
       if (errors.length < FIRST_ERRORS && isError(withoutSequences(gone))) errors.push(gone);
     },
-    text: () => [...errors, ...last].join('\n'),
+    text: (): string => [...errors, ...last].join('\n'),
   };
+}
+
+const MAX_DETAIL_CHARS = 300;
+
+/** One short line without the key and control characters. */
+export function detailOf(text: string, secret = ''): string {
+  const clean = secret === '' ? text : createMask([new Secret(secret)])(text.replaceAll(secret, '[secret]'));
+  const line = clean.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+  return line.length > MAX_DETAIL_CHARS ? `${line.slice(0, MAX_DETAIL_CHARS - 1)}…` : line;
 }

@@ -12,11 +12,11 @@ const selection = z.strictObject({
   label: z.string().optional().describe('only issues with this label, or with all of several (default agentos)'),
   milestone: z.string().min(1).optional().describe('only issues of this milestone'),
   assignee: z.string().min(1).optional().describe('only issues of this person'),
-  query: z.string().min(1).optional().describe('a search in the words of the service, in place of the default label'),
-  limit: z.int().min(1).optional().describe('at most so many'),
+  query: z.string().min(1).optional().describe('a search query of the service, in place of the default label'),
+  limit: z.int().min(1).optional().describe('at most this many'),
 });
 
-/** The settings of `agentos.yaml` about issues of a service, and about what is written back to it. */
+/** Settings of `agentos.yaml` for issues from a service, and for what is written back to it. */
 export const REMOTE_SETTINGS = {
   source: place
     .optional()
@@ -37,7 +37,7 @@ export const REMOTE_SETTINGS = {
       react: z
         .array(z.enum(REACT_KINDS))
         .optional()
-        .describe('what agentos react and watch react to (default: failed checks, reviews, a base that moved)'),
+        .describe('what agentos react and watch react to (default: failed checks, reviews, a moved base)'),
     })
     .optional()
     .describe('Pull requests.'),

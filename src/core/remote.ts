@@ -3,10 +3,10 @@ import { REACT_KINDS, type ReactKind } from './reaction.ts';
 import type { RemoteSettings } from './remote-settings.ts';
 import { Secret } from './secret.ts';
 
-/** A service that holds issues and repositories. */
+/** A service with issues and repositories. */
 export type HostName = 'github' | 'gitlab';
 
-/** `github:owner/name`; without a path: the repository that `origin` names. */
+/** `github:owner/name`; `path` null: the repository of `origin`. */
 export interface HostedRepository {
   host: HostName;
   path: string | null;
@@ -17,11 +17,11 @@ export type SourceSetting = HostedRepository | null;
 
 /** Which issues `--all` takes from a remote source. */
 export interface Selection {
-  /** Every one of these; empty: whatever labels it has. */
+  /** An issue must have all of these. */
   labels: string[];
   milestone: string | null;
   assignee: string | null;
-  /** In the words of the service's own search. */
+  /** A search query of the service. */
   query: string | null;
   limit: number | null;
 }
@@ -42,10 +42,10 @@ export interface RemoteConfig {
   /** Where branches and pull requests go; null: to the repository of `origin`, else to that of the issues. */
   forge: HostedRepository | null;
   select: Selection;
-  /** Issues are commented and labelled. */
+  /** Comment on issues and label them. */
   comment: boolean;
   pr: { open: boolean; ready: ReadyRule; react: readonly ReactKind[] };
-  /** An issue that was written from a brief is created where issues come from. */
+  /** Create an issue that was written from a brief where issues come from. */
   create: boolean;
   apiUrls: Record<HostName, string>;
   app: GitHubApp | null;
@@ -63,18 +63,18 @@ export interface RemoteFlags {
   create?: boolean | undefined;
 }
 
-/** Opt in: nothing is done about an issue that a person did not label. */
+/** Opt-in: only issues that a person labelled are taken. */
 export const DEFAULT_LABEL = 'agentos';
 
 export const SERVICE_NAMES: Record<HostName, string> = { github: 'GitHub', gitlab: 'GitLab' };
 
-/** Which of them come first. */
+/** In the order of preference. */
 export const TOKEN_VARIABLES: Record<HostName, readonly string[]> = {
   github: ['GITHUB_TOKEN', 'GH_TOKEN'],
   gitlab: ['GITLAB_TOKEN'],
 };
 
-/** Tokens in the environment, whichever of them is used: none may be shown or handed on. */
+/** All tokens in the environment, used or not: none may be shown or passed on. */
 export function environmentTokens(env: Readonly<Record<string, string | undefined>>): Secret[] {
   const values = Object.values(TOKEN_VARIABLES).flatMap((names) => names.map((name) => env[name]?.trim() ?? ''));
   return [...new Set(values)].filter((value) => value !== '').map((value) => new Secret(value));
@@ -82,7 +82,7 @@ export function environmentTokens(env: Readonly<Record<string, string | undefine
 
 const HOSTED = /^(github|gitlab)(?::([\w.-]+(?:\/[\w.-]+)+))?$/;
 
-/** Undefined: it is neither `directory` nor a repository of a service. */
+/** Undefined: neither `directory` nor a repository of a service. */
 export function parseSource(text: string): SourceSetting | undefined {
   if (text === 'directory') return null;
   const [, host, path] = HOSTED.exec(text.trim()) ?? [];
@@ -92,7 +92,7 @@ export function parseSource(text: string): SourceSetting | undefined {
   return { host: host as HostName, path: path?.replace(/\.git$/, '') ?? null };
 }
 
-/** For messages, and as it is written: `github:acme/widget`. */
+/** `github:acme/widget` */
 export function hostedName({ host, path }: HostedRepository): string {
   return path === null ? host : `${host}:${path}`;
 }
@@ -105,7 +105,7 @@ export function resolveRemote(
 ): RemoteConfig {
   const { select = {}, github = {}, gitlab = {}, pr = {} } = file;
   const query = flags.query ?? select.query ?? null;
-  // A search says itself which labels it means.
+  // A search query names its labels itself.
   const label = flags.label ?? select.label ?? (query === null ? DEFAULT_LABEL : '');
   const { app } = github;
   return {
@@ -145,7 +145,7 @@ function sourceNamed(text: string | undefined): SourceSetting {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** A token is sent there, so that it is never sent in the clear, but to this machine itself. */
+/** A token is sent there, so it must be https, except on this machine. */
 function apiUrl(variable: string, given: string | undefined, usual: string): string {
   const text = given?.trim() || usual;
   const url = URL.parse(text);

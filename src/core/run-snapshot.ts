@@ -1,7 +1,7 @@
 import type { ItemState, KeyState, PartState, RunState, Wait } from './run-state.ts';
 import type { ItemTimeline, KeyTimeline, Timeline } from './timeline.ts';
 
-/** The state of a run as JSON: a reader folds the events that come after it into the state that it makes of this. */
+/** The state of a run as JSON. A page makes a state from it, and folds the events that follow. */
 export interface RunSnapshot extends Omit<RunState, 'items' | 'places' | 'keys' | 'exhausted' | 'timeline'> {
   items: ItemSnapshot[];
   /** Ids. */
@@ -13,7 +13,7 @@ export interface RunSnapshot extends Omit<RunState, 'items' | 'places' | 'keys' 
     | null;
 }
 
-/** Without its steps, which the timeline has. */
+/** Without its steps: the timeline has them. */
 type ItemSnapshot = Omit<ItemState, 'steps' | 'parts'> & { parts: [string, PartState][] };
 
 export function snapshotOf(state: RunState): RunSnapshot {

@@ -6,7 +6,7 @@ import { addUsage, NO_USAGE, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import { foldIntoTimeline, newTimeline, type Timeline } from './timeline.ts';
 
-/** What an item waits for; until when is null where it is not known. */
+/** `untilMs` null: unknown. */
 export interface Wait {
   reason: WaitReason;
   untilMs: number | null;
@@ -22,26 +22,26 @@ export interface FinishedStep {
 export interface ItemState {
   id: string;
   title: string;
-  /** The stage that it is in, or ended in; null: not known yet. */
+  /** Its current or last stage; null: unknown yet. */
   workflow: WorkflowName | null;
-  /** Of each stage that has ended. */
+  /** One for each stage that has ended. */
   ends: (ItemEnd & { workflow: WorkflowName })[];
-  /** The item's own end; null: it has not ended. */
+  /** Of the whole item; null: it has not ended. */
   status: ItemStatus | null;
-  /** Since when it is in its stage; null: it is not under way. */
+  /** When its current stage started; null: it is not running. */
   startedAtMs: number | null;
-  /** The last step of its stage that was started or taken from the checkpoint. */
+  /** The last step that was started or replayed. */
   step: string | null;
   steps: FinishedStep[];
   wait: Wait | null;
-  /** Whose quota it waits for. */
+  /** The vendor whose quota it waits for. */
   waitsFor: string | null;
   usage: Usage;
-  /** What this run paid, whatever came of it; null: a price is not known. */
+  /** What this run paid; null: a price is unknown. */
   costUsd: number | null;
   /** Of an evaluation. */
   judged: CaseResult | null;
-  /** Of a landing: its branches as far as something is known of them, by the ids of their items. */
+  /** Of a landing: what is known about its branches, by the ids of their items. */
   parts: Map<string, PartState>;
 }
 
@@ -56,29 +56,29 @@ export interface KeyState {
   coolingUntilMs: number;
 }
 
-/** All that the events of a run say of it. */
+/** What the events of a run say about it. */
 export interface RunState {
   items: Map<string, ItemState>;
-  /** One place per worker. An ended item leaves its place to the next one, so that the others keep theirs. */
+  /** One place per worker. The next item takes the place of one that ended, so the others keep theirs. */
   places: (ItemState | null)[];
-  /** How many places were taken at once. */
+  /** The most places that were taken at once. */
   peak: number;
-  /** Items that ended; one that is resumed by the next run is not done. */
+  /** Items that ended, without those that the next run resumes. */
   done: number;
   counts: Partial<Record<ItemStatus, number>>;
-  /** Of items that were worked on to their end: how long they took says something about the next one. */
+  /** Of items that ran to their end: the basis for estimates. */
   measured: { items: number; durationMs: number };
   costUsd: number | null;
   keys: Map<string, KeyState>;
-  /** Vendors whose keys are all out of quota. */
+  /** Vendors without a key that has quota. */
   exhausted: Map<string, Wait>;
-  /** An interruption was asked for; nothing new is started. */
+  /** The run was interrupted; nothing new starts. */
   stopping: boolean;
-  /** What was said at its start; null: it has not started. */
+  /** Null: it has not started. */
   began: { atMs: number; workflow: PipelineName; parallel: number; models: Record<string, string> } | null;
-  /** Null: it is running, or was killed. */
+  /** Null: it is running or was killed. */
   ended: { atMs: number; exitCode: number } | null;
-  /** Null: when things happened is not kept. */
+  /** Null: not recorded. */
   timeline: Timeline | null;
 }
 
@@ -122,7 +122,7 @@ function newItem(id: string, title: string, workflow: WorkflowName | null): Item
   };
 }
 
-/** The one fold of events. It changes `state`, because a run has up to hundreds of thousands of them. */
+/** The one fold of events. It changes `state` in place, because a run has up to hundreds of thousands of events. */
 export function foldEvent(state: RunState, event: AgentosEvent): void {
   const { timeline } = state;
   if ('item' in event) {
@@ -180,7 +180,7 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
   const item = state.items.get(event.item) ?? newItem(event.item, '', null);
   state.items.set(item.id, item);
   const atMs = Date.parse(event.at);
-  // A worker that was killed may say its last words after the end of its item.
+  // Events of a killed worker may arrive after the end of its item.
   const isUnderWay = item.startedAtMs !== null;
   switch (event.type) {
     case 'item-started':
@@ -206,14 +206,14 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
     case 'gateway-call':
       if (event.keyId !== null && !state.keys.has(event.keyId))
         state.keys.set(event.keyId, { isRejected: false, coolingUntilMs: 0 });
-      // Every request to a vendor is one of these, so that an answer which was of no use counts too.
+      // There is one for every request to a vendor, so useless answers count too.
       if (event.usage === null) return;
       item.usage = addUsage(item.usage, event.usage);
       item.costUsd = plus(item.costUsd, event.costUsd);
       state.costUsd = plus(state.costUsd, event.costUsd);
       return;
     case 'item-retrying':
-      // An attempt can fail before it has reported its start.
+      // An attempt can fail before it reports its start.
       enter(state, item, event.workflow, atMs);
       item.wait = { reason: event.error.retry === 'quota' ? 'quota' : 'retry', untilMs: atMs + event.delayMs };
       item.waitsFor = null;
@@ -221,7 +221,7 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
     case 'model-answered': {
       if (event.part === undefined) return;
       const part = partOf(item, event.part);
-      // A call without a meter, such as a command's, must not hide what is known of the rest.
+      // The cost of an unmetered call, such as a command's, counts as 0, so that the sum of the others stays known.
       const paidUsd = event.costUsd ?? (event.metered ? null : 0);
       Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
       return;
@@ -258,7 +258,7 @@ function enter(state: RunState, item: ItemState, workflow: WorkflowName, atMs: n
   state.peak = Math.max(state.peak, state.places.filter((place) => place !== null).length);
 }
 
-/** An item that ended like this was not worked on to its end: how long it took says nothing about the next one. */
+/** Items with these ends did not run to their end, so their duration says nothing about the next one. */
 const UNMEASURED: ReadonlySet<ItemStatus> = new Set<ItemStatus>(['skipped', 'paused', 'cancelled']);
 
 function end(state: RunState, item: ItemState, event: Extract<EventOfItem, { type: 'item-finished' }>): void {

@@ -1,33 +1,36 @@
 import { posix } from 'node:path';
 import type { PlannedGroup } from './plan.ts';
 
-/** A design as far as its place among the others goes. */
+/** What the schedule needs to know about a design. */
 export interface Scheduled {
   id: string;
-  /** The files and folders that it changes. */
+  /** Files and folders that it changes. */
   files: readonly string[];
-  /** Ids that it depends on; ids of other items are ignored. */
+  /** Ids that it depends on; unknown ids are ignored. */
   after: readonly string[];
 }
 
 export interface Schedule {
-  /** Dependencies first, otherwise as given. */
+  /** Dependencies first, otherwise in the given order. */
   order: string[];
-  /** Items that touch each other, by a file or by a dependency; an item that touches no other is in none. */
+  /** Items that are connected by a file or a dependency; an item without connections is in no group. */
   groups: PlannedGroup[];
-  /** Items that depend on each other, in the given order; the first one goes first. */
+  /** Items that depend on each other, in the given order; the first one runs first. */
   cycles: string[][];
-  /** For each item the paths that it shares with another; two that have one in common can't be worked on at once. */
+  /** For each item the paths that it shares with others; two items that share a path can't run at the same time. */
   shared: Map<string, string[]>;
 }
 
 /**
- * Paths are the same when they are equal, and one inside a folder that another item names shares that folder. So two
- * files of such a folder keep apart too: who changes a folder as a whole is rare, and being careful then costs little.
+ * Two items share a path if both name it, or if one names a folder above a path of the other. Then two files in such a folder also
+ * count as shared: items that change a whole folder are rare, so being careful costs little.
  */
 export function scheduleOf(items: readonly Scheduled[]): Schedule {
   const { after, cycles } = withoutCycles(items);
-  const order = orderOf(items, after);
+  const order = orderOf(
+    items.map(({ id }) => id),
+    after,
+  );
   const users = usersOf(items);
   return { order, groups: groupsOf(items, order, users), cycles, shared: sharedBy(users) };
 }
@@ -45,12 +48,12 @@ function sharedBy(users: ReadonlyMap<string, ReadonlySet<string>>): Map<string, 
   return shared;
 }
 
-/** Of those whose dependencies are all placed, always the first in the given order. */
-function orderOf(items: readonly Scheduled[], after: ReadonlyMap<string, readonly string[]>): string[] {
-  const place = new Map(items.map(({ id }, index) => [id, index]));
-  const missing = items.map(() => 0);
-  const followers: number[][] = items.map(() => []);
-  items.forEach(({ id }, index) => {
+/** Dependencies first, otherwise in the given order. Ids in a cycle, and those that depend on one, are left out. */
+function orderOf(ids: readonly string[], after: ReadonlyMap<string, readonly string[]>): string[] {
+  const place = new Map(ids.map((id, index) => [id, index]));
+  const missing = ids.map(() => 0);
+  const followers: number[][] = ids.map(() => []);
+  ids.forEach((id, index) => {
     for (const other of new Set(after.get(id))) {
       const first = place.get(other);
       if (first === undefined) continue;
@@ -58,11 +61,11 @@ function orderOf(items: readonly Scheduled[], after: ReadonlyMap<string, readonl
       missing[index] = (missing[index] ?? 0) + 1;
     }
   });
-  // The first in the given order is at the end, where it is cheap to take.
-  const ready = [...items.keys()].filter((index) => missing[index] === 0).toReversed();
+  // The first in the given order comes last, where it is cheap to remove.
+  const ready = [...ids.keys()].filter((index) => missing[index] === 0).toReversed();
   const order: string[] = [];
   for (let index = ready.pop(); index !== undefined; index = ready.pop()) {
-    order.push(items[index]?.id ?? '');
+    order.push(ids[index] ?? '');
     for (const follower of followers[index] ?? []) {
       missing[follower] = (missing[follower] ?? 0) - 1;
       if (missing[follower] === 0) ready.splice(placeIn(ready, follower), 0, follower);
@@ -82,7 +85,7 @@ function placeIn(descending: readonly number[], value: number): number {
   return low;
 }
 
-/** Each path that two or more items change, with these items. */
+/** Each path that two or more items change, with their ids. */
 function usersOf(items: readonly Scheduled[]): Map<string, Set<string>> {
   const users = new Map<string, Set<string>>();
   const paths = items.map(({ id, files }) => {
@@ -116,7 +119,7 @@ function groupsOf(
   const rootOf = (id: string): string => {
     let root = id;
     for (let above = parents.get(root); above !== undefined && above !== root; above = parents.get(root)) {
-      // Halves the way for the next look-up.
+      // Shortens the path for the next look-up.
       parents.set(root, parents.get(above) ?? above);
       root = above;
     }
@@ -145,21 +148,20 @@ function groupsOf(
     .map(({ ids, files }) => ({ ids, files: files.toSorted() }));
 }
 
-/** Something that comes after others. */
 export interface Dependent {
   id: string;
-  /** Ids of those that come first; ids of other items, and the item's own, are ignored. */
+  /** Ids of items that come first; unknown ids and its own id are ignored. */
   after: readonly string[];
 }
 
 interface WithoutCycles {
-  /** For each item what it comes after, without what would close a cycle and without itself. */
+  /** For each item the ids that it comes after, without its own id and without those that close a cycle. */
   after: Map<string, string[]>;
-  /** Items that come after each other, in the given order. */
+  /** Items that depend on each other, in the given order. */
   cycles: string[][];
 }
 
-/** Breaks each cycle at its first item in the given order: that one does not wait for the others. */
+/** Breaks each cycle at its first item in the given order: it does not wait for the others. */
 export function withoutCycles(items: readonly Dependent[]): WithoutCycles {
   const after = new Map(items.map(({ id, after: others }) => [id, others.filter((other) => other !== id)]));
   const all = items.map(({ id }) => id);
@@ -175,58 +177,33 @@ export function withoutCycles(items: readonly Dependent[]): WithoutCycles {
       first,
       (after.get(first) ?? []).filter((id) => !others.has(id)),
     );
-    // The rest may hold a smaller cycle that does not pass through the first.
+    // The rest may contain a smaller cycle without the first item.
     knots.push(...knotsIn(rest, after).map(inOrder));
   }
   return { after, cycles: cycles.toSorted((a, b) => (place.get(a[0] ?? '') ?? 0) - (place.get(b[0] ?? '') ?? 0)) };
 }
 
-interface Visit {
-  id: string;
-  number: number;
-  /** The lowest number that can be reached from it among those whose knot is still open. */
-  lowest: number;
-  /** How many of its edges were followed. */
-  followed: number;
-}
-
-/** Sets of two or more of these ids that all lead to each other (Tarjan, with a stack of its own: chains may be long). */
+/** Sets of two or more of these ids that all depend on each other. */
 function knotsIn(ids: readonly string[], after: ReadonlyMap<string, readonly string[]>): string[][] {
-  const among = new Set(ids);
-  const seen = new Map<string, Visit>();
-  const isOpen = new Set<string>();
-  const open: string[] = [];
+  const free = new Set(orderOf(ids, after));
+  const tangled = new Set(ids.filter((id) => !free.has(id)));
+  const followers = new Map<string, string[]>([...tangled].map((id) => [id, []]));
+  for (const id of tangled) for (const other of after.get(id) ?? []) followers.get(other)?.push(id);
+  const reachable = (start: string, edges: ReadonlyMap<string, readonly string[]>): Set<string> => {
+    const found = new Set([start]);
+    // Grows while we iterate over it.
+    for (const id of found) for (const next of edges.get(id) ?? []) if (tangled.has(next)) found.add(next);
+    return found;
+  };
+
   const knots: string[][] = [];
-
-  const enter = (id: string): Visit => {
-    const visit = { id, number: seen.size, lowest: seen.size, followed: 0 };
-    seen.set(id, visit);
-    open.push(id);
-    isOpen.add(id);
-    return visit;
-  };
-  const close = ({ id }: Visit): void => {
-    const knot = open.splice(open.lastIndexOf(id));
-    for (const member of knot) isOpen.delete(member);
+  const seen = new Set<string>();
+  for (const id of tangled) {
+    if (seen.has(id)) continue;
+    const dependents = reachable(id, followers);
+    const knot = [...reachable(id, after)].filter((other) => dependents.has(other));
+    for (const member of knot) seen.add(member);
     if (knot.length > 1) knots.push(knot);
-  };
-
-  for (const start of ids) {
-    const path = seen.has(start) ? [] : [enter(start)];
-    for (let visit = path.at(-1); visit !== undefined; visit = path.at(-1)) {
-      const next = after.get(visit.id)?.[visit.followed];
-      visit.followed += 1;
-      if (next === undefined) {
-        path.pop();
-        const parent = path.at(-1);
-        if (parent) parent.lowest = Math.min(parent.lowest, visit.lowest);
-        if (visit.lowest === visit.number) close(visit);
-      } else if (among.has(next)) {
-        const known = seen.get(next);
-        if (known === undefined) path.push(enter(next));
-        else if (isOpen.has(next)) visit.lowest = Math.min(visit.lowest, known.number);
-      }
-    }
   }
   return knots;
 }

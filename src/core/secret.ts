@@ -1,6 +1,6 @@
 const HIDDEN = '[secret]';
 
-/** A value that shows itself only where `reveal` is written, so that a search for that word finds every such place. */
+/** A value that is never printed. Search for `reveal` to find every use. */
 export class Secret<T = string> {
   readonly #value: T;
 

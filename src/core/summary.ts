@@ -8,7 +8,7 @@ import { wordingOf } from './wording.ts';
 
 export interface ItemSummary {
   id: string;
-  /** The last one that it came to. */
+  /** The last one that it reached. */
   workflow: WorkflowName;
   title: string;
   status: ItemStatus;
@@ -17,17 +17,16 @@ export interface ItemSummary {
   steps: FinishedStep[];
   durationMs: number;
   usage: Usage;
-  /** What this run paid; null when a price was not known. */
+  /** What this run paid; null: a price is unknown. */
   costUsd: number | null;
   error: { code: string; message: string; hint: string | null } | null;
   outputs: string[];
-  /** What an unfinished item left for a person to look at, and how to throw it away. */
+  /** Commands to inspect or discard what an unfinished item left. */
   kept: Kept | null;
-  /** Where `agentos decide` has something to decide. */
+  /** If `agentos decide` is needed. */
   question: Asked | null;
 }
 
-/** Commands to copy. */
 export interface Kept {
   look: string;
   discard: string;
@@ -35,9 +34,9 @@ export interface Kept {
 
 /** What a person can do about an item in DISCUSS. */
 export interface Asked {
-  /** The file that says what it is about; null: there is none. */
+  /** The file to read first; null: none. */
   read: string | null;
-  /** All that can be decided, as one line. */
+  /** The command with all possible decisions, as one line. */
   decide: string;
 }
 
@@ -49,20 +48,20 @@ export interface Summary {
   parallel: number;
   exitCode: number;
   counts: Record<string, number>;
-  /** null: nothing failed, or a person has to change something first. */
+  /** Null: nothing failed, or something has to change first. */
   retryCommand: string | null;
-  /** Before a retry, where the same command would fail the same way. */
+  /** What to change before a retry, if the same command would fail the same way. */
   changeFirst: Change | null;
   items: ItemSummary[];
-  /** The last hash of `events.jsonl` before its last line. */
+  /** The hash of the last but one line of `events.jsonl`. */
   chain?: string;
   /** Of `agentos eval`. */
   evaluation?: Evaluation;
-  /** Of `agentos land`: the branch that was made, null where none was, and what it is based on. */
+  /** Of `agentos land`. `branch` null: none was made. */
   landing?: { branch: string | null; onto: string; base: string; pullRequest: string | null };
 }
 
-/** `summary.json` of an item: the last stage that it reached tells how it ended. */
+/** An item in `summary.json`; its last stage says how it ended. */
 export function summaryOf(
   { id, title, workflow, ends, steps, usage, costUsd }: ItemState,
   { kept, question }: Pick<ItemSummary, 'kept' | 'question'>,
@@ -90,7 +89,7 @@ export function summaryOf(
   };
 }
 
-/** Of a landing each branch is an item of its own; one that nothing was said of ended as the landing did. */
+/** In a landing, each branch is an item. A branch without its own result ended as the landing did. */
 export function partSummary(
   whole: ItemSummary,
   { parts, ends }: Pick<ItemState, 'parts' | 'ends'>,
@@ -114,13 +113,13 @@ export function partSummary(
   };
 }
 
-/** Every status is there, so that a script can read the one it wants. */
+/** With every status, so that scripts need not check for missing ones. */
 export function countsOf(items: readonly ItemSummary[]): Record<string, number> {
   const countOf = (wanted: ItemStatus): number => items.filter(({ status }) => status === wanted).length;
   return { total: items.length, ...Object.fromEntries(ITEM_STATUSES.map((status) => [status, countOf(status)])) };
 }
 
-/** How far an item of the backlog has come. */
+/** How far an item of the backlog is. */
 export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'already-done' | 'dropped' | 'unreadable';
 
 /** Where an item stands, and what it waits for. */
@@ -130,57 +129,56 @@ export interface Standing {
   labels: readonly string[];
   state: Stage;
   /**
-   * person: for a decision; run: it was decided on; model: no model has seen it; item: another one has to be done first.
-   * Null: it is being worked on, or the next run takes it as it is.
+   * person: for a decision; run: a decision was recorded; model: no model has worked on it; item: another item comes first.
+   * Null: it is running, or the next run takes it.
    */
   waitsFor: 'person' | 'run' | 'model' | 'quota' | 'item' | null;
-  /** In words: the question, the error, what it depends on. */
+  /** For people: the question, the error, or the item it depends on. */
   reason: string | null;
-  /** What all runs that are kept have paid for it. */
+  /** The sum over all recorded runs. */
   costUsd: number;
   runs: number;
   branch: string | null;
-  /** Of an unfinished implementation; relative to the repository where it is inside. */
+  /** Of an unfinished implementation; relative to the repository if it is inside. */
   worktree: string | null;
-  /** A run is at it now, or is going to be. */
+  /** A run is working on it, or will. */
   isUnderWay: boolean;
   lastRun: LastRun | null;
 }
 
-/** All there is to know about one item. Paths are relative to the repository. */
+/** Everything about one item. Paths are relative to the repository. */
 export interface ItemDetail extends Standing {
   lld: string | null;
   lineage: string | null;
-  /** How it can be decided on. */
   question: Asked | null;
 }
 
 export interface Failure {
   id: string;
-  /** null: it failed without an error of its own. */
+  /** Null: it failed without its own error. */
   problem: Problem | null;
 }
 
 export interface RunFacts {
   workflow: PipelineName;
-  /** What the command has to say again to mean the same. */
+  /** Flags that the command has to repeat. */
   flags: readonly string[];
-  /** Who played each role. */
+  /** The model of each role. */
   models: Readonly<Record<string, string>>;
-  /** Whether any item succeeded: then the models are known to their vendors. */
+  /** Then the models are known to their vendors. */
   anySucceeded: boolean;
 }
 
-/** What a person has to do before a retry, and the flags that the next command needs for it. */
+/** What a person has to change before a retry, and the flags that the command needs for it. */
 export interface Change {
   what: string;
   flags: string[];
 }
 
 interface Retry {
-  /** The line to copy; null: nothing failed, or the same command would fail the same way. */
+  /** The command to copy; null: nothing failed, or it would fail the same way. */
   command: string | null;
-  /** Where every failure asks for one. */
+  /** Set if every failure needs a change. */
   changeFirst: Change | null;
 }
 
@@ -199,7 +197,7 @@ function joined(changes: readonly Change[]): Change {
   };
 }
 
-/** What has to change before the same command can do better; null: it may do better as it is. */
+/** What has to change before a retry can succeed; null: nothing. */
 function changeFor(problem: Problem, id: string, { models, anySucceeded }: RunFacts): Change | null {
   const change = (what: string, ...flags: string[]): Change => ({ what, flags });
   switch (problem.code) {
@@ -217,7 +215,7 @@ function changeFor(problem: Problem, id: string, { models, anySucceeded }: RunFa
         `set ${problem.missing.map(({ variables, provider }) => variables.join(' or ') || `a key for ${provider}`).join(' and ')}`,
       );
     case 'over-budget':
-      // A new run has its whole budget again; what an item has spent counts from its first run on.
+      // A new run has a new budget, but what an item spent counts since its first run.
       if (problem.scope === 'item') return change('allow more than it has spent', '--max-cost-per-item <usd>');
       return problem.spentUsd > 0 ? null : change('allow more than one call can cost', '--max-cost <usd>');
     case 'lld-missing':

@@ -84,7 +84,7 @@ function folded(events: readonly AgentosEvent[], state = newRunState([], { withT
 test('steps, waits, retries and calls of an item have their times, and its end closes what is open', () => {
   const { timeline, places } = folded(EVENTS);
   expect(timeline?.items.get('1')).toEqual({
-    flights: [{ place: 0, workflow: 'lld', fromMs: ms(1), toMs: ms(20), status: 'failed' }],
+    stageRuns: [{ place: 0, workflow: 'lld', fromMs: ms(1), toMs: ms(20), status: 'failed' }],
     spans: [
       { kind: 'step', name: 'draft', fromMs: ms(2), toMs: ms(9) },
       { kind: 'wait', name: 'quota', fromMs: ms(3), toMs: ms(5) },
@@ -106,7 +106,7 @@ test('steps, waits, retries and calls of an item have their times, and its end c
     ],
   });
   // The second item takes the place of the first.
-  expect(timeline?.items.get('2')?.flights).toEqual([
+  expect(timeline?.items.get('2')?.stageRuns).toEqual([
     { place: 0, workflow: 'lld', fromMs: ms(21), toMs: null, status: null },
   ]);
   expect(places.map((item) => item?.id)).toEqual(['2']);

@@ -3,10 +3,10 @@ import type { ItemStatus } from './item.ts';
 import { addUsage, NO_USAGE, type Usage } from './money.ts';
 import type { WorkflowName } from './paths.ts';
 
-/** What an item did for a while. `toMs` null: it still does. */
-export interface Span {
+/** What an item did for a while. `toMs` null: it is still doing it. */
+interface Span {
   kind: 'step' | 'wait' | 'retry';
-  /** The step, or what is waited for. */
+  /** The step, or the reason of the wait. */
   name: string;
   fromMs: number;
   toMs: number | null;
@@ -22,12 +22,12 @@ export interface Call {
   toMs: number;
   inputTokens: number;
   outputTokens: number;
-  /** Null: not known. */
+  /** Null: unknown. */
   costUsd: number | null;
 }
 
-/** An item in one stage, in the place that it had among the workers. */
-export interface Flight {
+/** An item in one stage, at its place among the workers. */
+export interface StageRun {
   place: number;
   workflow: WorkflowName;
   fromMs: number;
@@ -36,34 +36,34 @@ export interface Flight {
 }
 
 export interface ItemTimeline {
-  flights: Flight[];
+  stageRuns: StageRun[];
   spans: Span[];
   calls: Call[];
 }
 
-/** What one role used of one model within an hour. */
+/** What one role used of one model in one hour. */
 export interface Spending {
-  /** `2026-11-03T14`, in UTC: a reader can make days of any time zone of it. */
+  /** `2026-11-03T14` in UTC, so that it can be summed to days of any time zone. */
   hour: string;
   role: string;
   model: string;
   calls: number;
   usage: Usage;
-  /** Of the calls whose price is known. */
+  /** Sum over the calls whose price is known. */
   costUsd: number;
-  /** Calls whose price is not known. */
+  /** Calls whose price is unknown. */
   unpriced: number;
 }
 
 export interface KeyTimeline {
-  /** Requests in each minute since 1970, as pairs. */
+  /** Requests per minute; minutes count from 1970. */
   requests: [minute: number, count: number][];
-  /** A vendor refused a request, so that the key rests. */
+  /** Times when the key was not used because the vendor refused a request. */
   cooling: { fromMs: number; toMs: number; why: string }[];
   deadAtMs: number | null;
 }
 
-/** When everything of a run happened. It grows with every step, so that it is kept only where it is shown. */
+/** When everything happened in a run. It grows with every step, so it is kept only where it is shown. */
 export interface Timeline {
   items: Map<string, ItemTimeline>;
   keys: Map<string, KeyTimeline>;
@@ -75,7 +75,7 @@ export function newTimeline(): Timeline {
   return { items: new Map(), keys: new Map(), spending: [], warnings: [] };
 }
 
-/** A part of the one fold (`run-state.ts`), which calls it when its own part is done. `place`: of the item, or -1. */
+/** A part of the one fold (`run-state.ts`), called after its own part. `place`: of the item, or -1. */
 export function foldIntoTimeline(timeline: Timeline, event: AgentosEvent, place: number): void {
   const atMs = Date.parse(event.at);
   switch (event.type) {
@@ -94,16 +94,16 @@ export function foldIntoTimeline(timeline: Timeline, event: AgentosEvent, place:
     default:
   }
   if (!('item' in event)) return;
-  const item = timeline.items.get(event.item) ?? { flights: [], spans: [], calls: [] };
+  const item = timeline.items.get(event.item) ?? { stageRuns: [], spans: [], calls: [] };
   timeline.items.set(event.item, item);
-  const flight = item.flights.at(-1);
+  const stageRun = item.stageRuns.at(-1);
   switch (event.type) {
     case 'item-started':
     case 'item-retrying':
       if (event.type === 'item-retrying') closeAll(item, atMs);
       else close(item, 'retry', null, atMs);
-      if (place >= 0 && (flight === undefined || flight.toMs !== null))
-        item.flights.push({ place, workflow: event.workflow, fromMs: atMs, toMs: null, status: null });
+      if (place >= 0 && (stageRun === undefined || stageRun.toMs !== null))
+        item.stageRuns.push({ place, workflow: event.workflow, fromMs: atMs, toMs: null, status: null });
       if (event.type === 'item-retrying') open(item, 'retry', event.error.problem.code, atMs);
       return;
     case 'step-started':
@@ -129,7 +129,7 @@ export function foldIntoTimeline(timeline: Timeline, event: AgentosEvent, place:
     }
     case 'item-finished':
       closeAll(item, atMs);
-      if (flight !== undefined) Object.assign(flight, { toMs: atMs, status: event.status });
+      if (stageRun !== undefined) Object.assign(stageRun, { toMs: atMs, status: event.status });
       return;
     default:
   }
@@ -139,7 +139,7 @@ function open(item: ItemTimeline, kind: Span['kind'], name: string, atMs: number
   item.spans.push({ kind, name, fromMs: atMs, toMs: null });
 }
 
-/** The last of this kind that is open; `name` null: whatever it is called. */
+/** Closes the last open span of this kind; `name` null: whatever its name. */
 function close(item: ItemTimeline, kind: Span['kind'], name: string | null, atMs: number): void {
   const span = item.spans.findLast((one) => one.kind === kind && one.toMs === null);
   if (span !== undefined && (name === null || span.name === name)) span.toMs = atMs;

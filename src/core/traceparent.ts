@@ -11,7 +11,7 @@ export interface RemoteContext extends SpanContext {
 
 const FORM = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** As W3C Trace Context writes it; null for what is none, so that a broken one begins a new trace. */
+/** W3C Trace Context. Null if it is not valid: then a new trace starts. */
 export function parseTraceparent(text: string | null | undefined): RemoteContext | null {
   const [, version, traceId, spanId, flags, more] = FORM.exec(text?.trim() ?? '') ?? [];
   if (version === undefined || traceId === undefined || spanId === undefined || flags === undefined) return null;

@@ -1,51 +1,51 @@
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { WorkflowName } from './paths.ts';
 
-/** What a watch knows of an item that it has started: it outlives the process. */
+/** What a watch remembers about an item that it has started, over restarts. */
 export interface WatchedItem {
   workflow: WorkflowName;
-  /** Of the text that it was made from: another text is another item. */
+  /** Hash of the item's text: another text counts as another item. */
   hash: string;
-  /** Runs that this text took part in. */
+  /** How many runs this text was in. */
   attempts: number;
-  /** Null: a run was started, and nothing was heard of it since. */
+  /** Null: a run was started and has not reported its end. */
   status: ItemStatus | null;
-  /** When that was. */
+  /** When the status was set. */
   atMs: number;
-  /** Of one that is paused, or was not started: when it may continue, if that is known. */
+  /** When a paused or unstarted item may continue; null: unknown. */
   untilMs: number | null;
 }
 
-/** Why an item that is pending is not started now. */
+/** Why a pending item is not started now. */
 export interface HeldBack {
   id: string;
   status: ItemStatus;
   why: string;
-  /** When it may start without anything else happening; null: not before something changes. */
+  /** When it may start; null: not before something changes. */
   untilMs: number | null;
 }
 
-/** Runs that one text of an item gets before it waits for a change. */
+/** After this many runs with the same text, an item waits for a change. */
 const MOST_ATTEMPTS = 3;
 const FIRST_DELAY_MS = 5 * 60_000;
-/** Each is so many times as long as the one before. */
+/** Each delay is this many times as long as the one before. */
 const GROWTH = 4;
-/** Of a pause whose end is not known. */
+/** For a pause whose end is unknown. */
 const PAUSE_MS = 15 * 60_000;
-/** Of an item whose runs were cut off again and again: it may be what brings the machine down. */
+/** For an item whose runs were killed again and again: it may be the cause. */
 const CUT_OFF_MS = 60 * 60_000;
 
-export interface WatchedNow {
+interface WatchedNow {
   workflow: WorkflowName;
   hash: string;
   nowMs: number;
-  /** A person has decided what an item in DISCUSS waited for. */
+  /** A person has decided on an item in DISCUSS. */
   isDecided: boolean;
 }
 
 /**
- * Null: it may start. A text that is new may, and so may one that a person has decided on. One that failed is tried again
- * after a while, and at most three times, so that a watch never pays for the same failure over and over.
+ * Null: it may start. A new text may start, and one that a person has decided on. One that failed is tried again after a while, at most
+ * three times, so that a watch never pays for the same failure over and over.
  */
 export function heldBack(id: string, item: WatchedItem | undefined, now: WatchedNow): HeldBack | null {
   if (item === undefined || item.hash !== now.hash || item.workflow !== now.workflow) return null;
@@ -59,7 +59,7 @@ export function heldBack(id: string, item: WatchedItem | undefined, now: Watched
     case 'paused':
       return held('paused', 'waits for quota', item.untilMs ?? item.atMs + PAUSE_MS);
     case null:
-      // The program was killed: it resumes at once.
+      // The program was killed: resume at once.
       if (item.attempts < MOST_ATTEMPTS) return null;
       return held('failed', `cut off in ${item.attempts} runs`, item.atMs + CUT_OFF_MS);
     default:
@@ -68,7 +68,7 @@ export function heldBack(id: string, item: WatchedItem | undefined, now: Watched
   }
 }
 
-/** An item as it is noted when a run with it starts: should the program be killed, the run has counted. */
+/** To be stored when a run with the item starts, so that the run counts even if the program is killed. */
 export function startedItem(
   before: WatchedItem | undefined,
   { workflow, hash, nowMs }: Pick<WatchedNow, 'workflow' | 'hash' | 'nowMs'>,
@@ -84,14 +84,14 @@ export function startedItem(
   };
 }
 
-/** How a run ended for an item, as far as it matters to the next one. */
+/** How a run ended for an item. */
 export interface WatchedEnd extends Pick<WatchedItem, 'workflow' | 'hash'> {
   status: ItemStatus;
-  /** How long it has to wait, if that is known. */
+  /** How long it has to wait; null: unknown. */
   forMs: number | null;
 }
 
-/** How long an item waits that its run did not start; null: it needn't. A run that stopped itself would do so again. */
+/** How long an item waits that its run did not start; null: no wait. A run that stopped itself would stop again. */
 export function waitAfter(end: Pick<ItemEnd, 'status' | 'error'>): number | null {
   const problem = end.error?.problem;
   if (problem?.code === 'provider-quota') return problem.retryAfterMs;
@@ -99,10 +99,10 @@ export function waitAfter(end: Pick<ItemEnd, 'status' | 'error'>): number | null
   return isOfRun ? FIRST_DELAY_MS : null;
 }
 
-/** Ends that say nothing of the text: a run with them does not count. */
+/** These ends say nothing about the text, so the run does not count. */
 const UNCOUNTED: ReadonlySet<ItemStatus> = new Set(['cancelled', 'paused', 'discuss'] as const);
 
-/** An item that came to its next stage in the run has failed there for the first time. */
+/** An item that reached its next stage in the run has its first attempt there. */
 export function endedItem(item: WatchedItem, end: WatchedEnd, nowMs: number): WatchedItem {
   const { workflow, hash, status, forMs } = end;
   const isSame = item.workflow === workflow && item.hash === hash;
@@ -110,7 +110,7 @@ export function endedItem(item: WatchedItem, end: WatchedEnd, nowMs: number): Wa
   return { workflow, hash, attempts, status, atMs: nowMs, untilMs: forMs === null ? null : nowMs + forMs };
 }
 
-/** Midnight before and after a moment, by the calendar of this machine. */
+/** The midnights before and after a time, in the time zone of this machine. */
 export function dayAround(atMs: number): { startMs: number; endMs: number } {
   const at = new Date(atMs);
   const midnight = (days: number): number => new Date(at.getFullYear(), at.getMonth(), at.getDate() + days).getTime();

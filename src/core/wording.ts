@@ -12,8 +12,8 @@ export interface Wording {
 }
 
 /**
- * Facts into words: what went wrong and what to do. Each is one line, whatever the facts hold: a path, a flag's value or a
- * vendor's message may have line breaks and escape codes in it.
+ * What happened and what to do, in words. Each is one line, even if a path, a flag's value or a vendor's message contains line breaks
+ * or escape codes.
  */
 export function wordingOf(problem: Problem): Wording {
   const words = PROBLEMS[problem.code] as (facts: Problem) => Words;
@@ -21,7 +21,7 @@ export function wordingOf(problem: Problem): Wording {
   return { message: endSentence(oneLine(message)), hint: hint === null ? null : oneLine(hint) };
 }
 
-/** Everything that can go wrong: its code, the facts that a person needs to act on it, and the words. */
+/** Everything that can go wrong: its code, its facts, and its message with a hint. */
 const PROBLEMS = {
   // usage and configuration: nothing was started
   usage: (p: { reason: string; hint?: string }) => [p.reason, p.hint ?? null],
@@ -63,11 +63,11 @@ const PROBLEMS = {
   'git-missing': () => ['git was not found.', 'Install git and make sure that it is on the PATH.'],
   'repository-missing': (p: { directory: string }) => [
     `${p.directory} is not inside a git repository.`,
-    'Go to your repository, name it with --repo <dir>, or start one with: git init',
+    'Go to your repository, name it with --repo <dir>, or create one with: git init',
   ],
   'repository-empty': (p: { directory: string }) => [
     `The repository ${p.directory} has no commit yet.`,
-    'Designs are made for a commit. Run: git add -A && git commit -m "First commit"',
+    'A design needs a base commit. Run: git add -A && git commit -m "First commit"',
   ],
   'file-unreadable': (p: { path: string; reason: string }) => [
     `${p.path} ${predicate(p.reason)}.`,
@@ -75,7 +75,7 @@ const PROBLEMS = {
   ],
   'leads-outside': (p: { path: string; folder: string }) => [
     `${p.path} leads out of ${p.folder}.`,
-    'Remove the link: nothing is read, written or removed behind it.',
+    'Remove the symbolic link: agentos does not follow it.',
   ],
   'state-unwritable': (p: { directory: string; reason: string }) => [
     `The state folder ${p.directory} can't be written: ${inWords(p.reason)}.`,
@@ -154,7 +154,7 @@ const PROBLEMS = {
     'Check the name of the model.',
   ],
   'provider-bad-reply': (p: { provider: string; detail: string }) => [
-    `${p.provider} did not answer with what was asked for: ${p.detail}`,
+    `${p.provider} sent an invalid reply: ${p.detail}`,
     'Run the same command again, or choose another model.',
   ],
   'reply-empty': (p: { provider: string }) => [
@@ -188,7 +188,7 @@ const PROBLEMS = {
     return [
       `The command "${shorten(p.command)}" ${end}${p.detail ? `: ${p.detail}` : '.'}`,
       p.sandboxed
-        ? 'It ran in the sandbox: without your files, and without network but for sandbox.modelHosts. If it needs more: --sandbox off'
+        ? 'It ran in the sandbox, without your files and with network to sandbox.modelHosts only. If it needs more, use --sandbox off.'
         : 'Run it by hand: it gets the prompt on stdin and prints the reply.',
     ];
   },
@@ -259,7 +259,7 @@ const PROBLEMS = {
   ],
   'journal-full': (p: { file: string; reason: string }) => [
     `The disk is full: ${p.file} can't be written (${p.reason}).`,
-    'Make room, then run the same command again: finished steps are not repeated.',
+    'Free some space, then run the same command again: finished steps are not repeated.',
   ],
   'journal-unusable': (p: { file: string; reason: string }) => [
     `The checkpoint ${p.file} can't be used: ${p.reason}.`,
@@ -270,13 +270,13 @@ const PROBLEMS = {
     'Wait for it to end. See: agentos status',
   ],
   'watch-running': (p: { pid: number; since: string }) => [
-    `agentos watch runs in this repository already (process ${p.pid}, since ${localTime(p.since)}).`,
-    'Let it work, or stop it first.',
+    `agentos watch is already running in this repository (process ${p.pid}, since ${localTime(p.since)}).`,
+    'Stop it first to start another one.',
   ],
   // workspace
   'git-failed': (p: { command: string; exitCode: number | null; detail: string }) => [
     `${shorten(p.command)} failed: ${p.detail}`,
-    'See what git itself says in that folder, then run the same command again.',
+    'Fix what git reports, then run the same command again.',
   ],
   'output-unwritable': (p: { path: string; reason: string }) => [
     `${p.path} could not be written: ${inWords(p.reason)}.`,
@@ -284,13 +284,13 @@ const PROBLEMS = {
   ],
   'disk-unwritable': (p: { directory: string; reason: string }) => [
     `${p.directory} can't be written: ${inWords(p.reason)}.`,
-    'Make it writable, or make room, then run: agentos resume. What was stored is not repeated.',
+    'Make it writable, or free some space, then run: agentos resume. Finished steps are not repeated.',
   ],
-  /** changed: what a person did in a folder of the demo; empty: the demo did not make it. */
+  /** changed: what was changed in a folder of the demo; empty: the demo did not create the folder. */
   'demo-folder-taken': (p: { directory: string; changed: string[] }) => [
     p.changed.length === 0
-      ? `${p.directory} exists and was not made by the demo.`
-      : `${p.directory} holds work that the demo did not leave there: ${listed(p.changed)}.`,
+      ? `${p.directory} already exists, and the demo did not create it.`
+      : `${p.directory} contains changes that the demo did not make: ${listed(p.changed)}.`,
     'Name another folder: agentos demo --dir <folder>',
   ],
   untrusted: (p: { claims: string[]; command: string }) => [

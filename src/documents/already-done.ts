@@ -1,17 +1,9 @@
 import { type DocumentFinding, error, quote } from './finding.ts';
-import {
-  flattenSections,
-  lineOf,
-  markedText,
-  normaliseText,
-  parseMarkdown,
-  plainText,
-  sectionsOf,
-} from './markdown.ts';
+import { lineOf, markedText, normaliseText, parseMarkdown, plainText, sectionsOf } from './markdown.ts';
 import type { CitedTree } from './review/evidence.ts';
 import { LLD_FORM } from './revise/form.ts';
 import { formOf } from './revise/reply.ts';
-import { readTitle } from './titles.ts';
+import { readTitle } from './words.ts';
 
 /** Lines of a file that show that something is done. */
 export interface Evidence {
@@ -21,17 +13,17 @@ export interface Evidence {
 }
 
 interface EvidenceItem {
-  /** Null: it names no path with lines. */
+  /** Null if it names no path with lines. */
   cited: Evidence | null;
   text: string;
-  /** What is said about the lines. */
+  /** The words behind the citation. */
   says: string;
   line: number;
 }
 
 const CITATION = /^(?:\.\/)?(.+?)(?::|#)L?(\d{1,9})(?:[-–—]L?(\d{1,9}))?$/;
 
-/** Issues, designs and their versions say what is wanted, never that it is there. */
+/** Issues and designs say what is wanted, so they are no evidence that it exists. */
 const ASKED_FOR = /^(?:(?:issues|briefs)\/[^/]+\.md$|docs\/(?:lld\/LLD-|lineage\/))/;
 
 /** Whether a draft claims that its issue is done at the base commit. */
@@ -44,12 +36,12 @@ export function citationOf({ path, from, to }: Evidence): string {
   return `${path}:${from}${to === from ? '' : `-${to}`}`;
 }
 
-/** The evidence that a claim or a review lists under that heading, as far as it names lines of files. */
+/** The citations of files and lines below the heading Evidence of a claim or a review. */
 export function evidenceIn(text: string): Evidence[] {
   return itemsIn(normaliseText(text)).flatMap(({ cited }) => cited ?? []);
 }
 
-/** What is wrong with a claim by its form: a section that is missing, evidence that is not there. */
+/** Checks the form of a claim: its sections are present, and its evidence exists. */
 export async function checkAlreadyDone(draft: string, tree: CitedTree): Promise<DocumentFinding[]> {
   const text = normaliseText(draft);
   const findings: DocumentFinding[] = [];
@@ -73,11 +65,11 @@ export async function checkAlreadyDone(draft: string, tree: CitedTree): Promise<
   return findings;
 }
 
-/** Why a citation is no evidence; null: the lines are there. */
+/** Why a citation is no evidence; null if the lines exist. */
 export async function missingEvidence(cited: Evidence, tree: CitedTree): Promise<string | null> {
   const { path, from, to } = cited;
-  if (ASKED_FOR.test(path)) return `${path} is what asks for it`;
-  if (tree.kindOf(path) !== 'file') return `${path} is no file at the base commit`;
+  if (ASKED_FOR.test(path)) return `${path} only asks for the change`;
+  if (tree.kindOf(path) !== 'file') return `${path} is not a file at the base commit`;
   // A submodule has no text.
   const content = await tree.read(path).catch(() => null);
   const lines = content === null || content.length === 0 ? 0 : linesOf(content.toString('utf8')).length;
@@ -86,21 +78,21 @@ export async function missingEvidence(cited: Evidence, tree: CitedTree): Promise
     : `${citationOf(cited)} is not in the file, which has ${lines} lines`;
 }
 
-/** The lines of a text; the end of the last one begins no other. */
+/** The lines of a text; a final line break does not begin another one. */
 export function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
 function sectionOf(text: string, title: string) {
   const key = readTitle(title).key;
-  return flattenSections(sectionsOf(parseMarkdown(text))).find((section) => readTitle(section.title).key === key);
+  return sectionsOf(parseMarkdown(text)).find((section) => readTitle(section.title).key === key);
 }
 
 function itemsIn(text: string): EvidenceItem[] {
   const lists = (sectionOf(text, 'Evidence')?.all ?? []).flatMap((node) => (node.type === 'list' ? node.children : []));
   return lists.map((item) => {
     const said = markedText(item);
-    // Only in backticks may a path have spaces.
+    // A path with spaces must be in backticks.
     const [, code, word = '', rest = ''] = /^(?:`([^`\n]+)`|(\S+))([^]*)$/.exec(said) ?? [];
     const [, path, from, to = from] = CITATION.exec(code ?? word.replace(/[,;:.)]+$/, '')) ?? [];
     const cited = path === undefined ? null : { path, from: Number(from), to: Number(to) };

@@ -3,21 +3,21 @@ import { subjectsOf } from './ledger-match.ts';
 import { withoutReviewLog } from './revise/review-log.ts';
 import { contentWords, sharedWords } from './words.ts';
 
-/** A design, and what became of it. */
+/** A design before and after later changes. */
 export type LaterChange = readonly [before: string, after: string];
 
-/** Apart from the review log, which every review changes. */
+/** Compares without the review log, which every review changes. */
 export function saysTheSame(one: string, other: string): boolean {
   return withoutReviewLog(one).trim() === withoutReviewLog(other).trim();
 }
 
-/** Of a finding that names no subject, so many of its words have to be in what was changed. */
+/** How many words of a finding without a subject must be in the changed lines. */
 const ENOUGH_WORDS = 3;
 const ENOUGH_SHARE = 0.5;
 
 /**
- * How many of these findings later changes bear out: what a finding is about (section, requirement, scenario, path) was
- * changed; for one that names none of these, most of its words are in changed lines.
+ * How many of these findings later changes confirm: the section, requirement, scenario or path that a finding names was changed,
+ * or, if it names none of these, most of its words are in changed lines.
  */
 export function confirmedFindings(findings: readonly string[], changes: readonly LaterChange[]): number {
   const lines = changes.flatMap(([before, after]) => changedLines(withoutReviewLog(before), withoutReviewLog(after)));
@@ -39,7 +39,7 @@ interface ChangedLine {
   section: string | null;
 }
 
-/** Lines that are only in one of the two, with the section that they stand in. */
+/** Lines that are in only one of the two, with their section. */
 function changedLines(before: string, after: string): ChangedLine[] {
   const at: Record<'before' | 'after', string | null> = { before: null, after: null };
   return diffLines(before, after).flatMap(({ value, added, removed }) => {

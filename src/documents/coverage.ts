@@ -1,10 +1,10 @@
-import { tableOf } from './markdown.ts';
+import { tableOf } from './tables.ts';
 
 /** Which requirements a scenario covers. */
 export interface Coverage {
   covered: number;
   total: number;
-  /** Whole percent; 100 only when everything is covered, 0 only when nothing is. */
+  /** Whole percent; 100 only if everything is covered, 0 only if nothing is. */
   percent: number;
   rows: CoverageRow[];
 }
@@ -28,7 +28,7 @@ function wholePercent(part: number, whole: number): number {
   return Math.min(99, Math.max(1, Math.round((part / whole) * 100)));
 }
 
-/** The table and the calculation in the form in which a review prints them. */
+/** The table and the calculation as a review prints them. */
 export function formatCoverage({ covered, total, percent, rows }: Coverage): string {
   const table = tableOf(
     ['#', 'Requirement', 'Test(s)', 'Status'],

@@ -3,7 +3,7 @@ import { type Ledger, openFindings, raise, withdraw } from './ledger.ts';
 
 export type DecisionKind = 'approve' | 'revise' | 'drop';
 
-/** A person's word on an item that waits for one. Plain data: it is stored as JSON. */
+/** A person's decision on an item in DISCUSS. Plain data, stored as JSON. */
 export interface Decision {
   kind: DecisionKind;
   by: string;
@@ -12,9 +12,9 @@ export interface Decision {
   reason: string | null;
   /** What to change; null unless the kind is `revise`. */
   change: string | null;
-  /** The decision in the form of a review: for the lineage, and for the one who makes the change. */
+  /** The decision in the form of a review, for the lineage and for whoever makes the change. */
   document: string;
-  /** Documents of earlier decisions on the same question, which no run has used; oldest first. */
+  /** Earlier decisions on the same question that no run has used; oldest first. */
   replaced?: string[];
 }
 
@@ -55,7 +55,7 @@ export function decisionOf({ id, title, asked, ...facts }: DecisionFacts): Decis
   return { ...facts, document };
 }
 
-/** Whether a verdict of the lineage is a person's. */
+/** Whether a verdict in the lineage is a person's decision. */
 export function isDecision(document: string): boolean {
   return document.startsWith('# Decision: ') && document.includes('\n## Why a person was asked\n');
 }
@@ -66,7 +66,7 @@ export function describeDecision({ kind, by, reason, change }: Decision): string
   return `${WORDS[kind].done} by ${by}${why === null ? '' : `: ${oneLine(why)}`}`;
 }
 
-/** An approval gives up what is still open; a change that is asked for is one more finding, and settles none. */
+/** An approval withdraws all open findings; a requested change adds a finding and settles none. */
 export function recordDecision(ledger: Ledger, decision: Decision, round: number): Ledger {
   const { kind, change } = decision;
   if (kind === 'approve') {
@@ -84,13 +84,13 @@ export function decisionRows(decisions: readonly Decision[]): [finding: string, 
   });
 }
 
-/** What stands in a quotation can't be taken for a verdict, a heading or a finding of the document itself. */
+/** Quoted text can't be taken for a verdict, a heading or a finding of the document itself. */
 function quoted(text: string): string {
   return (
     text
       .trim()
       .split(/\r\n?|\n/)
-      // A fence that is opened and not closed would swallow what comes after it.
+      // An open fence would swallow the rest of the document.
       .map((line) => `> ${line.replace(/^(\s*)(?=`{3}|~{3})/, '$1\\')}`.trimEnd())
       .join('\n')
   );

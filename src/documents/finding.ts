@@ -16,13 +16,13 @@ export function warning(rule: string, line: number, message: string): DocumentFi
   return { rule, severity: 'warning', line, message };
 }
 
-/** The first line of a text, cut to a readable length. */
+/** The first line of a text, shortened. */
 export function headline(text: string, most = 120): string {
   const line = text.trim().split('\n', 1)[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 
-/** A piece of the document for a message. */
+/** A short quotation for a message. */
 export function quote(text: string): string {
   return `"${headline(text.replace(/\s+/g, ' '), 80)}"`;
 }

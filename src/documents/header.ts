@@ -5,28 +5,28 @@ import { normaliseText } from './markdown.ts';
 
 export interface FrontMatter {
   fields: Record<string, unknown>;
-  /** The text below the front matter; all of it when there is none. */
+  /** The text below the front matter; the whole text without one. */
   body: string;
-  /** Why the front matter that is there could not be read. */
+  /** Why the front matter could not be read. */
   problem?: string;
 }
 
-/** More is not parsed: a few lines say all that is asked of it. */
+/** Longer front matter is not parsed. */
 const LONGEST = 16 * 1024;
 
 const BLOCK = /^---[ \t]*\n([\s\S]*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\n|$)/;
 
-/** `body` below YAML front matter with these fields, in this order. What `readFrontMatter` returns is what was given. */
+/** Writes the fields in this order. `readFrontMatter` returns exactly what was given. */
 export function writeFrontMatter(body: string, fields: Record<string, unknown>): string {
-  // Quoted wherever another YAML version would read a string as something else; never a block that spans lines.
+  // Quotes strings that YAML 1.1 would read as another type, and never writes block scalars.
   const yaml =
     Object.keys(fields).length === 0 ? '' : stringify(fields, { lineWidth: 0, compat: 'yaml-1.1', blockQuote: false });
   return `---\n${yaml}---\n\n${body}`;
 }
 
 /**
- * Front matter written by us, by people and by their editors. Never throws: front matter that is no valid YAML gives no
- * fields and a problem; a text that merely begins with a horizontal rule has none and stays whole.
+ * Reads front matter written by us, by people and by their editors. Never throws: invalid YAML gives no fields and a problem. A
+ * text that merely begins with a horizontal rule has no front matter.
  */
 export function readFrontMatter(text: string): FrontMatter {
   const normalised = normaliseText(text);
@@ -42,7 +42,7 @@ export function readFrontMatter(text: string): FrontMatter {
     const document = parseDocument(block[1] ?? '');
     const error = document.errors[0];
     if (error) return { fields: {}, body, problem: firstLine(error.message) };
-    // Between two rules a heading is a comment to YAML.
+    // YAML takes a heading between two rules for a comment.
     if (document.contents === null) return { fields: {}, body: block[1]?.trim() === '' ? body : normalised };
     if (!isMap(document.contents)) return { fields: {}, body: normalised };
     return { fields: document.toJS() as Record<string, unknown>, body };
@@ -51,7 +51,7 @@ export function readFrontMatter(text: string): FrontMatter {
   }
 }
 
-/** The same for a text that was only saved by another editor: line ends, byte-order mark and the very end don't count. */
+/** Ignores line ends, byte-order mark and trailing white space, so saving in another editor does not change it. */
 export function bodyHash(body: string): string {
   return createHash('sha256').update(normaliseText(body).trimEnd()).digest('hex');
 }
@@ -63,7 +63,7 @@ function firstLine(message: string): string {
 const TEXTS = [
   'title',
   'status',
-  /** Of a record that an item was dropped, or was already done. */
+  /** In a record that an item was dropped or already done. */
   'workflow',
   'brief',
   'briefHash',
@@ -72,18 +72,18 @@ const TEXTS = [
   'bodyHash',
   'baseCommit',
   'branch',
-  /** Of a report: where its design is. */
+  /** In a report: the path of its design. */
   'lld',
 ] as const;
 
-/** What the front matter of our documents can say. A field that is missing or of another type is null. */
+/** The front matter of our documents. A field that is missing or of another type is null. */
 export type Header = Record<(typeof TEXTS)[number], string | null> & {
   labels: string[];
-  /** Of a record that an item was already done: what shows it, with the id of the blob that it is in. */
+  /** In a record that an item was already done: each citation with the id of the blob that it is in. */
   evidence: Readonly<Record<string, string>>;
 };
 
-/** A document in its place: an LLD, an issue from a brief, a report, a record in the lineage. */
+/** An LLD, an issue from a brief, a report, or a record in the lineage. */
 export interface Headed {
   header: Header;
   body: string;
@@ -91,7 +91,7 @@ export interface Headed {
 
 export function readHeader(text: string): Headed {
   const { fields, body } = readFrontMatter(text);
-  // By hand: a schema library would cost every start of the program more than all the rest of it.
+  // By hand, because loading a schema library would double the start-up time.
   const [texts, labels] = [TEXTS.map((name) => [name, textOf(fields[name], name)]), fields['labels']];
   const known = Array.isArray(labels) ? labels.filter((label) => typeof label === 'string').map(oneLine) : [];
   const { evidence } = fields;
@@ -104,12 +104,12 @@ export function readHeader(text: string): Headed {
 }
 
 function textOf(value: unknown, name: string): string | null {
-  // A brief may be called 12, which YAML takes for a number.
+  // YAML reads the name of a brief that is called 12 as a number.
   if (name === 'brief' && typeof value === 'number') return String(value);
   return typeof value === 'string' ? oneLine(value) : null;
 }
 
-/** The body is still what was approved. */
+/** The body has not changed since its hash was taken. */
 export function isUntouched({ header, body }: Headed): boolean {
   return header.bodyHash === bodyHash(body);
 }
@@ -121,12 +121,12 @@ export function isApproved(document: Headed): boolean {
 
 /** What a report says was implemented, and where. */
 export interface Implemented {
-  /** Of the LLD's body as it was approved: the design is recognised by it, wherever its file is. */
+  /** Hash of the approved LLD's body. It identifies the design even if the file moves. */
   lldHash: string;
   branch: string;
 }
 
-/** The status that a report records; null for any other text. */
+/** Null if the text is not a report. */
 export function readReportStatus(report: string): Implemented | null {
   const { status, lldHash, branch } = readHeader(report).header;
   return status === 'implemented' && lldHash !== null && branch !== null ? { lldHash, branch } : null;

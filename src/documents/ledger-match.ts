@@ -1,24 +1,23 @@
 import type { Finding } from './review/review.ts';
 import { contentWords, sharedWords } from './words.ts';
 
-/** Share of the shorter one's words above which two findings are the same one; lower where they are about the same thing. */
+/** Two findings are the same if they share this part of the shorter one's words; less is enough for the same subject. */
 const SAME_SUBJECT = 0.2;
 const SAME_PLACE = 0.35;
 const OTHER_PLACE = 0.55;
 const ENOUGH_COMMON_WORDS = 3;
 
-/** A finding that has its id. */
 type Entry = Finding & { id: string };
 
 interface Words {
   words: Set<string>;
-  /** What it is about: requirements, scenarios, sections, paths. "Requirement 3 is untested" is not "Requirement 4 …". */
+  /** The requirements, scenarios, sections and paths that it names. */
   subjects: Set<string>;
 }
 
 /**
- * Which findings of a review are in the ledger already. A finding that names an id in front or in brackets is that one;
- * the others go to the entry that has most in common with them, best pairs first, each entry once.
+ * Finds the findings of a review that are in the ledger already. A finding with an id in front or in brackets is that entry;
+ * the others are matched by likeness, best pairs first, each entry once.
  */
 export function matchFindings(
   entries: readonly Entry[],
@@ -76,7 +75,8 @@ function kindsOf({ subjects }: Words): Set<string> {
 }
 
 const NUMBERED = /\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi;
-const SECTION = /(?:\bsections?\s+|§\s*)(\d{1,2}(?:\.\d{1,2})?)|(?<![\w.])(\d{1,2}\.\d{1,2})(?![\w.%])/gi;
+const SECTIONS = /(?:\bsections?|\bsec\.|§+)\s*((?:\d{1,2}(?:\.\d{1,2})*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi;
+const BARE_SECTION = /(?<![\w.])\d{1,2}\.\d{1,2}(?![\w.%])/g;
 const PATH = /(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g;
 
 function wordsOf(text: string): Words {
@@ -84,12 +84,17 @@ function wordsOf(text: string): Words {
   return { words: new Set([...contentWords(text), ...subjects]), subjects };
 }
 
+/** The numbers in "Section 2.4", "Sections 2.4 and 7", "§7". */
+export function sectionsNamed(text: string): string[] {
+  return [...text.matchAll(SECTIONS)].flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
+}
+
 /** `req 3`, `scenario 20`, `section 2.6`, `path src/a.js`. */
 export function subjectsOf(text: string): Set<string> {
   const numbered = [...text.matchAll(NUMBERED)].map(
     ([, kind = '', id]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${id}`,
   );
-  const sections = [...text.matchAll(SECTION)].map(([, named, bare]) => `section ${named ?? bare}`);
+  const sections = [...sectionsNamed(text), ...(text.match(BARE_SECTION) ?? [])].map((number) => `section ${number}`);
   const paths = [...text.matchAll(PATH)].map(([, path]) => `path ${path}`);
   return new Set([...numbered, ...sections, ...paths]);
 }

@@ -1,28 +1,28 @@
 import { headline } from './finding.ts';
 import { matchFindings } from './ledger-match.ts';
-import { tableOf } from './markdown.ts';
 import type { Finding, Review, Ruling, Tier } from './review/review.ts';
+import { tableOf } from './tables.ts';
 
 export type FindingState = 'open' | 'fixed' | 'disputed' | 'withdrawn';
 
 export interface LedgerFinding {
-  /** `F1`, `F2`, … in order of appearance; never given twice. */
+  /** `F1`, `F2`, … in order of appearance; never reused. */
   id: string;
   tier: Tier;
   area: string;
   /** In the reviewer's latest words. */
   text: string;
-  /** A suggestion, whatever its tier. */
+  /** Without evidence it is only a suggestion, whatever its tier. */
   isUnproven: boolean;
   state: FindingState;
   raisedInRound: number;
   /** The round whose review last changed or confirmed the state. */
   updatedInRound: number;
-  /** How many reviews in a row left it open although the draft had not changed since the one before. */
+  /** Number of reviews in a row that left it open without a change to the draft in between. */
   unchangedReviews: number;
   /** Why it is disputed or withdrawn; empty otherwise. */
   reason: string;
-  /** What the drafter held against it, whatever came of that; empty if nothing. */
+  /** The drafter's reason against it, kept whatever the outcome; empty if none. */
   dispute: string;
 }
 
@@ -34,21 +34,21 @@ export interface Ledger {
 export const emptyLedger: Ledger = { findings: [] };
 
 /*
- * The states of a finding and what a review does to them. A review repeats a finding when it lists it again, in whatever
- * words; it rules on one when it names its id. A ruling goes before repetition, and no review has to make any.
+ * The states of a finding, and how a review changes them. A review repeats a finding by listing it again, in any words; it rules
+ * on one by naming its id. A ruling takes precedence over repetition. No review has to contain rulings.
  *
  *   (new)              → open        listed by a review of any verdict
- *   open, disputed     → open        repeated, or ruled open: the reviewer insists
+ *   open, disputed     → open        repeated, or ruled open
  *   open               → fixed       not repeated by a REVISE or APPROVED review, or ruled fixed
- *   disputed           → withdrawn   not repeated by a REVISE or APPROVED review: the reviewer lets it go
+ *   disputed           → withdrawn   not repeated by a REVISE or APPROVED review
  *   open, disputed     → withdrawn   ruled withdrawn
  *   (new)              → open        a person asks for it (`raise`)
  *   open               → disputed    the drafter gives a reason (`dispute`)
- *   open, disputed     → withdrawn   a person gives it up (`withdraw`)
- *   fixed, withdrawn   → open        repeated, or ruled open: it was not settled after all
+ *   open, disputed     → withdrawn   a person drops it (`withdraw`)
+ *   fixed, withdrawn   → open        repeated, or ruled open
  *
- * DISCUSS settles nothing by silence. A review without a verdict changes nothing. What an APPROVED review lists in Tier 2
- * stays open in the log, for the implementer; in Tier 1 it contradicts the approval. Tier 3 never holds a draft back.
+ * A DISCUSS review settles only what it rules on. A review without a verdict changes nothing. Tier 2 findings of an APPROVED
+ * review stay open in the log for the implementer; Tier 1 findings contradict the approval. Tier 3 never holds a draft back.
  */
 export function recordReview(
   ledger: Ledger,
@@ -101,34 +101,34 @@ function withdrawnBecause({ state, reason }: LedgerFinding): string {
   return state === 'disputed' ? `disputed: ${reason}` : 'withdrawn by the reviewer';
 }
 
-/** "F3: still open" confirms a finding without saying it again. */
+/** "F3: still open" confirms a finding without repeating its text. */
 function latestText(entry: LedgerFinding, again: Finding): string {
   return again.text.length * 2 < entry.text.length ? entry.text : again.text;
 }
 
-/** What holds the draft back: Tier 1 and Tier 2, open, or disputed and not yet let go. */
+/** The findings that hold the draft back: Tier 1 and Tier 2, open or disputed. */
 export function openFindings(ledger: Ledger): LedgerFinding[] {
   return ledger.findings.filter((finding) => finding.tier < 3 && !isSettled(finding));
 }
 
-/** Ids of the findings that were open twice in a row without any change to the draft: another round would not help. */
+/** Findings that were open twice in a row without a change to the draft: another round would not help. */
 export function stuck(ledger: Ledger): string[] {
   return openFindings(ledger)
     .filter(({ unchangedReviews }) => unchangedReviews > 0)
     .map(({ id }) => id);
 }
 
-/** The drafter holds against an open finding; it is the reviewer's turn. Any other id leaves the ledger as it is. */
+/** Marks an open finding as disputed by the drafter. Ids of other findings are ignored. */
 export function dispute(ledger: Ledger, id: string, reason: string): Ledger {
   return withState(ledger, id, { state: 'disputed', reason, dispute: reason });
 }
 
-/** An open or disputed finding is given up. Any other id leaves the ledger as it is. */
+/** Withdraws an open or disputed finding. Ids of other findings are ignored. */
 export function withdraw(ledger: Ledger, id: string, reason: string): Ledger {
   return withState(ledger, id, { state: 'withdrawn', reason });
 }
 
-/** A finding that no review brought. It is never taken for another one: its words stay as they are. */
+/** Adds a finding that comes from a person, not from a review. It is never matched with another one. */
 export function raise(ledger: Ledger, finding: Finding, round: number): Ledger {
   return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round)] };
 }
@@ -146,7 +146,7 @@ function withState(ledger: Ledger, id: string, change: Partial<LedgerFinding>): 
   };
 }
 
-/** What a drafter holds against findings: "F2 disputed: the gateway bounds it", on a line or in a row of its own. */
+/** The disputes in a drafter's reply: "F2 disputed: the gateway bounds it", on a line or in a row of its own. */
 export function disputesIn(reply: string): { id: string; reason: string }[] {
   const lines = reply.split('\n').filter((line) => /\bdisput/i.test(line));
   return lines.flatMap((line) => {
@@ -157,7 +157,7 @@ export function disputesIn(reply: string): { id: string; reason: string }[] {
   });
 }
 
-/** The ledger for prompts and for people. */
+/** The ledger as a table, for prompts and for people. */
 export function formatLedger(ledger: Ledger): string {
   const rows = ledger.findings.map(
     ({ id, tier, isUnproven, area, state, reason, dispute: held, raisedInRound, text }) => [
@@ -172,7 +172,7 @@ export function formatLedger(ledger: Ledger): string {
   return tableOf(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
 }
 
-/** The table of a Review Log: one row for each finding and what was done about it, then those that are given. */
+/** The table of a Review Log: one row for each finding and what was done about it, then the given rows. */
 export function formatReviewLog(ledger: Ledger, more: readonly [finding: string, answer: string][] = []): string {
   const findings = ledger.findings.map((finding) => [
     `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text, 160)}`,

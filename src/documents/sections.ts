@@ -1,18 +1,18 @@
 import type { Heading, Root, RootContent } from 'mdast';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
 import { lineOf, plainText } from './markdown.ts';
-import { readTitle } from './titles.ts';
+import { readTitle } from './words.ts';
 
 export interface SectionName {
   /** `3`, `2.4`, `scope`, or `log` for the review log. */
   id: string;
   title: string;
   key: string;
-  /** Other titles under which the section is known, as `readTitle` gives them: lower case, singular, without "and" and "of". */
+  /** Other titles of the section, matched against the key of `readTitle`. */
   alias: RegExp | null;
-  /** Enough to know the section when its heading carries the right number as well. */
+  /** Words that identify the section if its heading also has the right number. */
   hint: RegExp | null;
-  /** What it is when the section is not there; null: nothing. */
+  /** Severity of the finding if the section is missing; null: no finding. */
   missing: DocumentFinding['severity'] | null;
 }
 
@@ -29,12 +29,12 @@ export interface DocumentSection {
   id: string;
   /** The heading as written, with its number. */
   title: string;
-  /** The number that the heading carries, right or wrong. */
+  /** The number in the heading, right or wrong. */
   number: string | null;
   line: number;
-  /** How many lines it has below its heading. */
+  /** Number of lines below the heading. */
   lines: number;
-  /** All nodes below the heading, with the headings of its subsections. */
+  /** All nodes below the heading, subsections included. */
   nodes: RootContent[];
 }
 
@@ -48,11 +48,11 @@ interface Candidate {
 
 export interface DocumentSections {
   sections: DocumentSection[];
-  /** Headings of sections that the document has had before. */
+  /** Later sections with the name of an earlier one. */
   repeatedSections: DocumentSection[];
 }
 
-/** The title of a document: the one heading above all others, even where issue 2 is about a change: `# 2 - Feature: Change …`. */
+/** The title: the one heading above all others, even if it looks like a section (`# 2 - Feature: Change …`). */
 export function titleOf(root: Root, names: readonly SectionName[]): Heading | undefined {
   const headings = root.children.filter((node) => node.type === 'heading');
   const first = headings.find((heading) => heading.depth === 1) ?? headings[0];
@@ -64,9 +64,8 @@ export function titleOf(root: Root, names: readonly SectionName[]): Heading | un
 }
 
 /**
- * The sections of the template in document order, whatever the level of their headings: the level at which most of
- * them stand is theirs. A heading of another level is one only when its number and its title agree, so that `Security`
- * inside section 7 or `Tests` inside section 12 is not taken for a section of its own.
+ * The sections of the template in document order. Their level is the one that most of them have. A heading of another level
+ * is a section only if its number and its title agree, so `Security` inside section 7 is not taken for a section.
  */
 export function findSections(root: Root, names: readonly SectionName[]): DocumentSections {
   const candidates = root.children.flatMap((node, index): Candidate[] => {
@@ -82,7 +81,7 @@ export function findSections(root: Root, names: readonly SectionName[]): Documen
   const starts = new Set(sections.map(({ index }) => index));
   const changes = sections.find(({ id }) => id === '2')?.index ?? -1;
   const next = sections.find(({ index }) => index > changes)?.index ?? Number.POSITIVE_INFINITY;
-  // Without its number, a part of section 2 is one only inside it.
+  // A part of section 2 without a number counts only inside section 2.
   const parts = candidates.filter(
     ({ id, number, index }) =>
       id.includes('.') && (number !== null || changes < 0 || (index > changes && index < next)),
@@ -101,7 +100,7 @@ export function sectionId(number: string | null, key: string, names: readonly Se
   if (key === '') return null;
   if (number !== null && names.find(({ id }) => id === number)?.hint?.test(key)) return number;
   const id = (names.find((name) => name.key === key) ?? names.find(({ alias }) => alias?.test(key)))?.id ?? null;
-  // `7.1 Security` is a part of section 7, and `1.1 Files Changed` nothing that the template knows.
+  // `7.1 Security` is a part of section 7, and the template has no `1.1 Files Changed`.
   const dotted = number?.includes('.') ?? false;
   return id !== null && dotted && !id.includes('.') ? null : id;
 }
@@ -125,12 +124,12 @@ function sectionAt(root: Root, candidate: Candidate, starts: Set<number>): Docum
   return { id, title: plainText(heading), number, line, lines, nodes };
 }
 
-/** `## 2.1 …` belongs to `## 2. …` though it stands on the same level. */
+/** `## 2.1 …` belongs to `## 2. …` although both have the same level. */
 function isPartOf(heading: Heading, candidate: Candidate): boolean {
   return readTitle(plainText(heading)).number?.startsWith(`${candidate.id}.`) ?? false;
 }
 
-/** `N/A – reason`: a section whose first words say why it has nothing to say, below a heading of its own or not. */
+/** `N/A – reason` as the first words of a section. */
 export function isNotApplicable({ nodes }: DocumentSection): boolean {
   const first = nodes.find(({ type }) => type !== 'heading');
   return (
@@ -144,7 +143,6 @@ function isBareNa(nodes: readonly RootContent[]): boolean {
   return /^\W*(?:n\/?a|not applicable)\W*$/i.test(nodes.filter(isContent).map(plainText).join('\n'));
 }
 
-/** Whether a node of a section says anything. */
 function isContent(node: RootContent): boolean {
   if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
   if (node.type === 'html') return node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
@@ -170,13 +168,13 @@ export function checkOutline(
   const hasParts = [...found].some((id) => id.startsWith('2.'));
   const empty = sections
     .filter(({ id, nodes }) => isNeeded(id) && (!nodes.some(isContent) || (/^\d+$/.test(id) && isBareNa(nodes))))
-    // What section 6 lacks is said of its diagram.
+    // Section 6 has a rule of its own.
     .filter(({ id, nodes }) => !(id === '2' && hasParts) && !(id === '6' && nodes.length > 0))
     .map(({ line, title }) =>
-      error('section-empty', line, `${quote(title)} is empty: fill it in, or say "None" and why nothing applies.`),
+      error('section-empty', line, `${quote(title)} is empty: fill it in, or write "N/A – " and the reason.`),
     );
   const repeated = repeatedSections.map(({ line, title }) => {
-    const message = `${quote(title)} stands here for the second time, and only the first is read: merge the two.`;
+    const message = `${quote(title)} is here for the second time, and only the first is read: merge the two.`;
     return warning('section-repeated', line, message);
   });
   let last = -1;
@@ -186,7 +184,7 @@ export function checkOutline(
     const isNumbered = number === null || number === id || !/^\d/.test(id);
     if (!isBefore && isNumbered) return [];
     const what = isBefore
-      ? 'stands out of order: see the template'
+      ? 'is out of order: follow the template'
       : `is section ${id} of the template: correct its number`;
     return [warning('section-order', line, `${quote(title)} ${what}.`)];
   });

@@ -1,31 +1,31 @@
 /*
- * The parser's time grows with the square of a few things that no document has many of: containers in each other, underlined
- * headings, and openers that nothing closes in one paragraph. A text from outside can be made of nothing else. What is beyond
- * these bounds is replaced by other characters before the text is parsed, one for one, so that places in it stay the same.
+ * The parser takes quadratic time for nested containers, underlined headings, and openers that nothing closes in one paragraph.
+ * Real documents have few of them, but a hostile text can consist of nothing else. Beyond these limits such characters are
+ * replaced one for one before parsing, so offsets stay the same.
  */
 
-/** Quotes and lists inside each other, in one line. */
+/** Nested quotes and lists on one line. */
 const MOST_CONTAINERS = 40;
-/** Signs of quotes, in the whole text. */
+/** Quote marks in the whole text. */
 const MOST_QUOTES = 2_000;
 /** Lines that could underline a heading. */
 const MOST_UNDERLINES = 200;
 /** Characters in one paragraph that could open or close emphasis, a link or an escape. */
 const MOST_OPENERS = 300;
-/** Beginnings of HTML that only its own end closes. */
+/** Openings of HTML comments and the like. */
 const MOST_HTML = 500;
-/** Without these, nothing can be beyond a bound. */
+/** A shorter text can't reach a limit. */
 const FEW = 2_000;
 
-/** A run of backticks that is no fence: each length is looked for to the end of its paragraph. */
+/** The parser looks for each length of backticks to the end of the paragraph. */
 const LONG_TICKS = /`{17,}/g;
 
 const CONTAINER = /[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))/y;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})/;
-/** An underscore inside of a word is not markup. */
+/** An underscore inside a word is not markup. */
 const OPENER = /[*~[\]\\]|(?<!\w)_|_(?!\w)/g;
-/** The line begins a paragraph of its own, or is a row of a table. */
+/** The line begins a paragraph, or is a row of a table. */
 const OWN_PARAGRAPH = /^\s*(?:$|[>|#]|[-*+][ \t]|\d{1,9}[.)][ \t])|\|/;
 
 const HTML = /<(?=!--|\?|!\[CDATA\[|![A-Za-z])/g;

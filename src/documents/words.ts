@@ -1,6 +1,6 @@
-/* The words of two texts, in a form in which they can be compared. Not a dictionary: only the same on both sides. */
+/* Normalised words and titles, for comparing two texts. Not linguistically right, only the same on both sides. */
 
-/** Words that say nothing about what a text is about. */
+/** Stop words. */
 const COMMON = new Set(
   (
     'a about after all also an and another any are as at be been before being both but by can cannot could did do does done ' +
@@ -27,7 +27,7 @@ export function stem(word: string): string {
   return bare.length > 3 ? bare.replace(/e$/, '') : bare;
 }
 
-/** The words that carry meaning, each once. */
+/** The words of a text without stop words. */
 export function contentWords(text: string): Set<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
   return new Set(words.filter((word) => !COMMON.has(word)).map(stem));
@@ -42,3 +42,32 @@ export function overlap(left: Set<string>, right: Set<string>): number {
   const total = left.size + right.size;
   return total === 0 ? 0 : (2 * sharedWords(left, right)) / total;
 }
+
+const NUMBER = /^(?:section\s+|§+\s*)?(\d{1,2}(?:\.\d{1,2})*)(?:[.):]+|\s+|$)\s*[-–—:]?\s*/i;
+const APPENDIX = /^appendix(?:\s+[a-z0-9]{1,2}(?=\s*[-–—:.]))?\s*[-–—:.]*\s+(?=\S)/i;
+const FILLER = new Set(['and', 'the', 'of', 'a', 'an', 'consideration']);
+
+export interface TitleParts {
+  /** `2.4` of `2.4 Function Signatures`; null without a number. */
+  number: string | null;
+  /** The same for all spellings of a title: without number, case, markup, `&` or `and`, and plural. */
+  key: string;
+}
+
+export function readTitle(title: string): TitleParts {
+  const bare = title
+    .replace(/[*_`~]/g, '')
+    .replace(/^[^\p{L}\p{N}§]+/u, '')
+    .trim();
+  const number = NUMBER.exec(bare);
+  const name = (number ? bare.slice(number[0].length) : bare).replace(APPENDIX, '').replace(/\([^)]*\)/g, ' ');
+  const words = name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const key = words
+    .map(singular)
+    .filter((word) => !FILLER.has(word))
+    .join(' ');
+  return { number: number?.[1] ?? null, key };
+}
+
+export const REVIEW_LOG_KEY = readTitle('Review Log').key;
+export const OPEN_QUESTIONS_KEY = readTitle('Open Questions').key;

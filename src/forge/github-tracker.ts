@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { AgentosError, codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import type { Ask, GitHubClient } from '../host/github-client.ts';
-import { createGitHubViewer } from './github-viewer.ts';
+import { type GitHubClient, repositoryAsk } from '../host/github-client.ts';
+import { orElse, requireActive } from '../host/port.ts';
 import { type Posted, STATE_LABELS, type Tracker } from './port.ts';
 
 const posted = z.looseObject({ id: z.union([z.int(), z.bigint()]), html_url: z.string().default('') });
@@ -20,27 +19,17 @@ const MOST_COMPARED = 2_000;
 const label = z.looseObject({ name: z.string() });
 const nothing = z.unknown();
 
-/** The issues of one repository of GitHub. */
+/** The issues of one GitHub repository. */
 export function createGitHubTracker(client: GitHubClient, path: string): Tracker {
-  const location = `github:${path}`;
-  const { name: ownName, isOwn } = createGitHubViewer(client);
-
-  const below = async (route: string, what: string, parameters: Record<string, unknown> = {}): Promise<Ask> => {
-    const [owner, repo] = (await client.repository(path)).path.split('/');
-    const [method = '', rest = ''] = route.split(' ');
-    return { what, route: `${method} /repos/{owner}/{repo}${rest}`, parameters: { owner, repo, ...parameters } };
-  };
+  const below = repositoryAsk(client, path);
 
   return {
-    location,
-    async requireWrite() {
-      const { isArchived, path: now } = await client.repository(path);
-      if (isArchived) throw new AgentosError({ code: 'host-archived', host: 'github', repository: now });
-    },
+    location: `github:${path}`,
+    requireWrite: async () => requireActive('github', await client.repository(path)),
     async findComment(id, marker) {
       const ask = await below('GET /issues/{number}/comments', `read comments on #${id}`, { number: id });
       for (const one of await client.list(ask, comment))
-        if (one.body?.startsWith(marker) && (await isOwn(one.user))) return postedOf(one);
+        if (one.body?.startsWith(marker) && (await client.isOwn(one.user))) return postedOf(one);
       return null;
     },
     async addComment(id, body) {
@@ -52,7 +41,8 @@ export function createGitHubTracker(client: GitHubClient, path: string): Tracker
         comment: commentId,
         body,
       });
-      return unlessGone(client.send(ask, nothing));
+      const edited = client.send(ask, nothing).then(() => true);
+      return orElse(edited, false);
     },
     async setState(id, state) {
       const held = await client.list(
@@ -66,13 +56,13 @@ export function createGitHubTracker(client: GitHubClient, path: string): Tracker
       }
       for (const name of STATE_LABELS.filter((one) => one !== state && has.has(one))) {
         const ask = await below('DELETE /issues/{number}/labels/{name}', `label #${id}`, { number: id, name });
-        await unlessGone(client.send(ask, nothing));
+        await orElse(client.send(ask, nothing), null);
       }
     },
     async markRead(id, commentId) {
       const route = 'POST /issues/comments/{comment}/reactions';
       const ask = await below(route, `react to a comment on #${id}`, { comment: commentId, content: 'eyes' });
-      await unlessGone(client.send(ask, nothing));
+      await orElse(client.send(ask, nothing), null);
     },
     async existing() {
       const newest = { state: 'all', sort: 'updated', direction: 'desc' };
@@ -82,7 +72,7 @@ export function createGitHubTracker(client: GitHubClient, path: string): Tracker
       return issues.map(({ number, title, body }) => ({ id: parseItemId(String(number)), title, body: body ?? '' }));
     },
     async findIssue(marker) {
-      const name = await ownName();
+      const name = await client.viewer();
       const ask = await below('GET /issues', `read issues of ${path}`, {
         state: 'all',
         sort: 'created',
@@ -90,7 +80,8 @@ export function createGitHubTracker(client: GitHubClient, path: string): Tracker
         ...(name === null ? {} : { creator: name }),
       });
       const newest = await client.list(ask, issue, { count: 1, isWanted: () => true });
-      for (const one of newest) if (one.body?.includes(marker) && (await isOwn(one.user))) return issuePosted(one);
+      for (const one of newest)
+        if (one.body?.includes(marker) && (await client.isOwn(one.user))) return issuePosted(one);
       return null;
     },
     async createIssue({ title, body }) {
@@ -106,15 +97,4 @@ function postedOf({ id, html_url }: z.infer<typeof posted>): Posted {
 
 function issuePosted({ number, html_url }: z.infer<typeof issue>): Posted {
   return { id: String(number), url: html_url };
-}
-
-/** False: what it is about is not there any more. */
-async function unlessGone(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    (error: unknown) => {
-      if (codeOf(error) !== 'host-not-found') throw error;
-      return false;
-    },
-  );
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { AgentosError, codeOf } from '../core/errors.ts';
-import type { Ask, GitHubClient } from '../host/github-client.ts';
+import { sha256 } from '../core/hash.ts';
+import { type GitHubClient, repositoryAsk } from '../host/github-client.ts';
+import { orElse, requirePush } from '../host/port.ts';
 import { webHostOf } from '../host/remote-url.ts';
-import { createGitHubChecks } from './github-checks.ts';
-import { glanceAt } from './github-open.ts';
-import { createGitHubReviews } from './github-reviews.ts';
-import { createGitHubViewer } from './github-viewer.ts';
-import { EVIDENCE, type Forge, type PullRequest } from './port.ts';
+import { type Below, createGitHubChecks, createGitHubReviews } from './github-feedback.ts';
+import { EVIDENCE, type Forge, type OpenRequest, type PullRequest } from './port.ts';
 
 const pullSchema = z.looseObject({
   number: z.int(),
@@ -30,18 +28,13 @@ const MAKE_READY = `mutation($id: ID!) {
   markPullRequestReadyForReview(input: { pullRequestId: $id }) { pullRequest { isDraft } }
 }`;
 
-/** The branches and pull requests of one repository of GitHub. */
+/** The branches and pull requests of one GitHub repository. */
 export function createGitHubForge(client: GitHubClient, path: string): Forge {
-  const location = `github:${path}`;
   const facts = () => client.repository(path);
+  const below = repositoryAsk(client, path);
   const nodes = new Map<number, string>();
   let webUrl = `https://${webHostOf(client.options.apiUrl)}/${path}`;
 
-  const below = async (route: string, what: string, parameters: Record<string, unknown> = {}): Promise<Ask> => {
-    const [owner, repo] = (await facts()).path.split('/');
-    const [method = '', rest = ''] = route.split(' ');
-    return { what, route: `${method} /repos/{owner}/{repo}${rest}`, parameters: { owner, repo, ...parameters } };
-  };
   const pullOf = async (pull: z.infer<typeof pullSchema>): Promise<PullRequest> => {
     nodes.set(pull.number, pull.node_id);
     return {
@@ -58,34 +51,20 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       updatedAt: pull.updated_at,
     };
   };
-  const pulls = async (what: string, parameters: Record<string, unknown>): Promise<PullRequest[]> => {
-    const found = await client.list(await below('GET /pulls', what, parameters), pullSchema);
-    return Promise.all(found.map(pullOf));
-  };
-
-  const checks = createGitHubChecks(client, below);
-  const reviews = createGitHubReviews(client, below, createGitHubViewer(client).isOwn);
 
   return {
-    location,
+    location: `github:${path}`,
+    ...createGitHubChecks(client, below),
+    ...createGitHubReviews(client, below),
     async requireWrite() {
-      const { isArchived, canPush, path: now, webUrl: url } = await facts();
-      webUrl = url;
-      if (isArchived) throw new AgentosError({ code: 'host-archived', host: 'github', repository: now });
-      if (canPush !== false) return;
-      const detail = 'it may only read this repository';
-      throw new AgentosError({ code: 'host-scope-missing', host: 'github', what: `push to ${now}`, needs: [], detail });
+      const found = await facts();
+      ({ webUrl } = found);
+      requirePush('github', found, { needs: [], detail: 'it may only read this repository' });
     },
     defaultBranch: async () => (await facts()).defaultBranch,
     async branchHead(branch) {
       const ask = await below('GET /branches/{branch}', `read branch ${branch}`, { branch });
-      return client.get(ask, branchSchema).then(
-        ({ commit }) => commit.sha,
-        (error: unknown) => {
-          if (codeOf(error) !== 'host-not-found') throw error;
-          return null;
-        },
-      );
+      return (await orElse(client.get(ask, branchSchema), null))?.commit.sha ?? null;
     },
     fileUrl: (branch, file) =>
       `${webUrl}/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
@@ -102,7 +81,9 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
     },
     async pullRequestsOf(branch) {
       const [owner] = (await facts()).path.split('/');
-      return pulls(`read pull requests of ${branch}`, { state: 'all', head: `${owner}:${branch}` });
+      const parameters = { state: 'all', head: `${owner}:${branch}` };
+      const ask = await below('GET /pulls', `read pull requests of ${branch}`, parameters);
+      return Promise.all((await client.list(ask, pullSchema)).map(pullOf));
     },
     async openPullRequests() {
       const { requests } = await glanceAt(client, below);
@@ -138,11 +119,6 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       const id = nodes.get(number) ?? '';
       await client.graphql(`make pull request ${number} ready`, MAKE_READY, { id }, z.unknown());
     },
-    checks: (commit, base) => checks.of(commit, base),
-    failureLog: (check) => checks.log(check),
-    reviews: (number) => reviews.of(number),
-    reply: (number, thread, text) => reviews.reply(number, thread, text),
-    findReply: (number, thread, marker) => reviews.find(number, thread, marker),
     async setEvidence(commit, { passed, summary, details, url }) {
       const what = `report evidence on ${commit.slice(0, 12)}`;
       if (client.options.isApp) {
@@ -157,5 +133,104 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
       const status = { sha: commit, state, context: EVIDENCE, description, target_url: url };
       await client.send(await below('POST /statuses/{sha}', what, status), z.unknown());
     },
+  };
+}
+
+const nodeSchema = z.looseObject({
+  id: z.string(),
+  number: z.int(),
+  url: z.string(),
+  isDraft: z.boolean(),
+  title: z.string(),
+  headRefName: z.string(),
+  headRefOid: z.string(),
+  baseRefName: z.string(),
+  baseRef: z.looseObject({ target: z.looseObject({ oid: z.string() }).nullish() }).nullish(),
+  isCrossRepository: z.boolean(),
+  updatedAt: z.string(),
+  reviews: z.looseObject({ totalCount: z.int() }),
+  reviewThreads: z.looseObject({ totalCount: z.int() }),
+  commits: z.looseObject({
+    nodes: z.array(
+      z.looseObject({ commit: z.looseObject({ statusCheckRollup: z.looseObject({ state: z.string() }).nullish() }) }),
+    ),
+  }),
+});
+const pageSchema = z.looseObject({
+  repository: z.looseObject({
+    issues: z.looseObject({ nodes: z.array(z.looseObject({ number: z.int(), updatedAt: z.string() })) }),
+    pullRequests: z.looseObject({
+      nodes: z.array(nodeSchema),
+      pageInfo: z.looseObject({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
+    }),
+  }),
+});
+
+/**
+ * One request per hundred pull requests: the REST API would need several for each, and does not update a date when a check finishes.
+ * Asks for the checks' combined state only, because no fine-grained token may read single ones.
+ */
+const OPEN = `query($owner: String!, $repo: String!, $after: String) {
+  repository(owner: $owner, name: $repo) {
+    issues(first: 1, orderBy: { field: UPDATED_AT, direction: DESC }) { nodes { number updatedAt } }
+    pullRequests(first: 100, after: $after, states: OPEN, orderBy: { field: CREATED_AT, direction: ASC }) {
+      nodes {
+        id number url isDraft title headRefName headRefOid baseRefName isCrossRepository updatedAt
+        baseRef { target { oid } }
+        reviews { totalCount }
+        reviewThreads { totalCount }
+        commits(last: 1) { nodes { commit { statusCheckRollup { state } } } }
+      }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}`;
+
+const STATES: Readonly<Record<string, OpenRequest['checks']>> = {
+  SUCCESS: 'passed',
+  FAILURE: 'failed',
+  ERROR: 'failed',
+  PENDING: 'pending',
+  EXPECTED: 'pending',
+};
+
+interface Glance {
+  requests: (OpenRequest & { node: string })[];
+  /** Changes when any of them, or an issue, has changed. */
+  mark: string;
+}
+
+/** All open pull requests of a repository, and the newest date among its issues. */
+async function glanceAt(client: GitHubClient, below: Below): Promise<Glance> {
+  const { parameters } = await below('GET ', '');
+  const requests: Glance['requests'] = [];
+  let newest = '';
+  for (let after: string | null = null; ; ) {
+    const variables: Record<string, unknown> = { ...parameters, after };
+    const page: z.infer<typeof pageSchema> = await client.graphql('read pull requests', OPEN, variables, pageSchema);
+    const { issues, pullRequests } = page.repository;
+    newest = JSON.stringify(issues.nodes);
+    requests.push(...pullRequests.nodes.map(requestOf));
+    const { hasNextPage, endCursor } = pullRequests.pageInfo;
+    if (!hasNextPage || !endCursor) return { requests, mark: sha256(newest + JSON.stringify(requests)) };
+    after = endCursor;
+  }
+}
+
+function requestOf(node: z.infer<typeof nodeSchema>): Glance['requests'][number] {
+  return {
+    node: node.id,
+    number: node.number,
+    url: node.url,
+    isDraft: node.isDraft,
+    title: node.title,
+    branch: node.headRefName,
+    head: node.headRefOid,
+    base: node.baseRefName,
+    baseHead: node.baseRef?.target?.oid ?? null,
+    isOwn: !node.isCrossRepository,
+    updatedAt: node.updatedAt,
+    remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
+    checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
   };
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { AgentosError, codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
-import { STATE_LABELS, type Tracker } from './port.ts';
+import { orElse, requireActive } from '../host/port.ts';
+import { type Posted, STATE_LABELS, type Tracker } from './port.ts';
 
 const user = z.looseObject({ id: z.int() });
 const note = z.looseObject({
@@ -22,43 +22,31 @@ const issue = z.looseObject({
 const nothing = z.unknown();
 const MOST_COMPARED = 2_000;
 
-/** The issues of one project of GitLab. */
+/** The issues of one GitLab project. */
 export function createGitLabTracker(client: GitLabClient, path: string): Tracker {
-  let viewer: Promise<number> | null = null;
   const below = projectAsk(client, path);
-  const ownId = (): Promise<number> =>
-    (viewer ??= client.get({ what: 'read whose token it is', route: 'GET /user' }, user).then(({ id }) => id));
-  const noteUrl = async (id: string, noteId: string): Promise<string> =>
-    `${(await client.repository(path)).webUrl}/-/issues/${id}#note_${noteId}`;
+  const postedOf = async (id: string, { id: noteId }: z.infer<typeof note>): Promise<Posted> => ({
+    id: String(noteId),
+    url: `${(await client.repository(path)).webUrl}/-/issues/${id}#note_${noteId}`,
+  });
 
   return {
     location: `gitlab:${path}`,
-    async requireWrite() {
-      const { isArchived, path: now } = await client.repository(path);
-      if (isArchived) throw new AgentosError({ code: 'host-archived', host: 'gitlab', repository: now });
-    },
+    requireWrite: async () => requireActive('gitlab', await client.repository(path)),
     async findComment(id, marker) {
       const ask = await below(`GET /issues/${id}/notes`, `read notes on #${id}`, { query: { sort: 'asc' } });
-      const own = await ownId();
+      const own = await client.viewer();
       const found = (await client.list(ask, note)).find((one) => one.body.startsWith(marker) && one.author?.id === own);
-      return found === undefined ? null : { id: String(found.id), url: await noteUrl(id, String(found.id)) };
+      return found === undefined ? null : postedOf(id, found);
     },
     async addComment(id, body) {
-      const made = await client.send(
-        await below(`POST /issues/${id}/notes`, `comment on #${id}`, { body: { body } }),
-        note,
-      );
-      return { id: String(made.id), url: await noteUrl(id, String(made.id)) };
+      const ask = await below(`POST /issues/${id}/notes`, `comment on #${id}`, { body: { body } });
+      return postedOf(id, await client.send(ask, note));
     },
     async editComment(id, comment, body) {
       const ask = await below(`PUT /issues/${id}/notes/${comment}`, `edit its note on #${id}`, { body: { body } });
-      return client.send(ask, nothing).then(
-        () => true,
-        (error: unknown) => {
-          if (codeOf(error) !== 'host-not-found') throw error;
-          return false;
-        },
-      );
+      const edited = client.send(ask, nothing).then(() => true);
+      return orElse(edited, false);
     },
     async setState(id, state) {
       const { labels } = await client.get(await below(`GET /issues/${id}`, `read issue ${id}`), issue);
@@ -71,10 +59,8 @@ export function createGitLabTracker(client: GitLabClient, path: string): Tracker
       const ask = await below(`POST /issues/${id}/notes/${comment}/award_emoji`, `react to a note on #${id}`, {
         body: { name: 'eyes' },
       });
-      await client.send(ask, nothing).catch((error: unknown) => {
-        // Given already, or the note is gone.
-        if (codeOf(error) !== 'host-not-found' && codeOf(error) !== 'host-refused') throw error;
-      });
+      // Refused if the note has that reaction already.
+      await orElse(client.send(ask, nothing), null, ['host-not-found', 'host-refused']);
     },
     async existing() {
       const query = { scope: 'all', order_by: 'updated_at', sort: 'desc' };
@@ -87,7 +73,7 @@ export function createGitLabTracker(client: GitLabClient, path: string): Tracker
       }));
     },
     async findIssue(marker) {
-      const query = { author_id: await ownId(), order_by: 'created_at', sort: 'desc', state: 'all' };
+      const query = { author_id: await client.viewer(), order_by: 'created_at', sort: 'desc', state: 'all' };
       const ask = await below('GET /issues', `read issues of ${path}`, { query });
       const newest = await client.list(ask, issue, { count: 1, isWanted: () => true });
       const found = newest.find(({ description }) => description?.includes(marker));

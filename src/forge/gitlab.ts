@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { AgentosError, codeOf } from '../core/errors.ts';
 import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
+import { orElse, requirePush } from '../host/port.ts';
 import { webHostOf } from '../host/remote-url.ts';
 import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type PullRequest, type Review } from './port.ts';
 
@@ -36,15 +36,13 @@ const noteSchema = z.looseObject({
   position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
 });
 const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(noteSchema) });
-const memberSchema = z.looseObject({ id: z.int(), access_level: z.int() });
 const projectSchema = z.looseObject({ only_allow_merge_if_pipeline_succeeds: z.boolean().nullish() });
 
 const DRAFT = /^(?:draft:|\[draft\]|\(draft\))\s*/i;
 const RUNNING = new Set(['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']);
-const REPORTER = 20;
 const OPEN = { state: 'opened', order_by: 'updated_at', sort: 'desc' };
 
-/** The branches and merge requests of one project of GitLab. */
+/** The branches and merge requests of one GitLab project. */
 export function createGitLabForge(client: GitLabClient, path: string): Forge {
   const { apiUrl } = client.options;
   const facts = () => client.repository(path);
@@ -54,34 +52,18 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     id: String(id),
     url: `${web}/${path}/-/merge_requests/${number}#note_${id}`,
   });
-  const viewer = async (): Promise<number> => {
-    const ask = { what: 'read whose token it is', route: 'GET /user' };
-    return (await client.get(ask, z.looseObject({ id: z.int() }))).id;
-  };
-  const listed = async (what: string, query: GitLabAsk['query']): Promise<PullRequest[]> =>
-    (await client.list(await below('GET /merge_requests', what, { query: { ...query } }), requestSchema)).map(
-      requestOf,
-    );
+  const listed = async (what: string, query: NonNullable<GitLabAsk['query']>): Promise<PullRequest[]> =>
+    (await client.list(await below('GET /merge_requests', what, { query }), requestSchema)).map(requestOf);
+  const requestNow = async (number: number) =>
+    client.get(await below(`GET /merge_requests/${number}`, `read merge request ${number}`), requestSchema);
 
   return {
     location: `gitlab:${path}`,
-    async requireWrite() {
-      const { isArchived, canPush, path: now } = await facts();
-      if (isArchived) throw new AgentosError({ code: 'host-archived', host: 'gitlab', repository: now });
-      if (canPush !== false) return;
-      const needs = ['the role Developer'];
-      throw new AgentosError({ code: 'host-scope-missing', host: 'gitlab', what: `push to ${now}`, needs, detail: '' });
-    },
+    requireWrite: async () => requirePush('gitlab', await facts(), { needs: ['the role Developer'], detail: '' }),
     defaultBranch: async () => (await facts()).defaultBranch,
     async branchHead(branch) {
       const ask = await below(`GET /repository/branches/${encodeURIComponent(branch)}`, `read branch ${branch}`);
-      return client.get(ask, branchSchema).then(
-        ({ commit }) => commit.id,
-        (error: unknown) => {
-          if (codeOf(error) !== 'host-not-found') throw error;
-          return null;
-        },
-      );
+      return (await orElse(client.get(ask, branchSchema), null))?.commit.id ?? null;
     },
     fileUrl: (branch, file) =>
       `${web}/${path}/-/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
@@ -100,14 +82,9 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     },
     async openPullRequests() {
       const all = await listed(`read merge requests of ${path}`, OPEN);
-      return all.map((request) => ({
-        ...request,
-        baseHead: null,
-        checks: null,
-        remarks: null,
-      }));
+      return all.map((request) => ({ ...request, baseHead: null, checks: null, remarks: null }));
     },
-    // A finished job changes no date of its merge request: the newest pipeline tells of it.
+    // A finished job updates no date of its merge request, but the newest pipeline changes.
     async poll(last) {
       const asks = [
         below('GET /merge_requests', `read merge requests of ${path}`, { query: { ...OPEN, per_page: '1' } }),
@@ -115,14 +92,13 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
         below('GET /pipelines', `read pipelines of ${path}`, { query: { order_by: 'updated_at', per_page: '1' } }),
       ];
       const before = last?.split('|') ?? [];
-      const marks = asks.map(async (ask, at) => client.mark(await ask, before[at] ?? null).catch(unlessHidden));
+      // Some projects have no pipelines, and some tokens may not see them.
+      const marks = asks.map(async (ask, at) =>
+        orElse(client.mark(await ask, before[at] ?? null), 'hidden', ['host-not-found', 'host-scope-missing']),
+      );
       return (await Promise.all(marks)).join('|');
     },
-    async pullRequest(number) {
-      return requestOf(
-        await client.get(await below(`GET /merge_requests/${number}`, `read merge request ${number}`), requestSchema),
-      );
-    },
+    pullRequest: async (number) => requestOf(await requestNow(number)),
     async open({ branch, base, title, body, isDraft }) {
       const request = {
         source_branch: branch,
@@ -134,16 +110,11 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
       return requestOf(await client.send(ask, requestSchema));
     },
     async rewrite(number, { title, body }) {
-      const now = await client.get(
-        await below(`GET /merge_requests/${number}`, `read merge request ${number}`),
-        requestSchema,
-      );
+      const now = await requestNow(number);
       const named = title === undefined ? {} : { title: now.draft ? `Draft: ${title}` : title };
       const text = { ...named, description: body };
-      await client.send(
-        await below(`PUT /merge_requests/${number}`, `edit merge request ${number}`, { body: text }),
-        z.unknown(),
-      );
+      const ask = await below(`PUT /merge_requests/${number}`, `edit merge request ${number}`, { body: text });
+      await client.send(ask, z.unknown());
     },
     async makeReady({ number, title }) {
       const ask = await below(`PUT /merge_requests/${number}`, `make merge request ${number} ready`, {
@@ -152,19 +123,17 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
       await client.send(ask, z.unknown());
     },
     async checks(commit) {
+      const ask = await below(`GET /repository/commits/${commit}/statuses`, `read the checks of ${commit}`);
       const [statuses, { only_allow_merge_if_pipeline_succeeds: isRequired }] = await Promise.all([
-        client.list(
-          await below(`GET /repository/commits/${commit}/statuses`, `read the checks of ${commit}`),
-          statusSchema,
-        ),
+        client.list(ask, statusSchema),
         client.get(await below('GET ', `read project ${path}`), projectSchema),
       ]);
       const found = new Map<string, Check>();
       for (const { name, status, description, target_url, allow_failure } of statuses) {
         if (name === EVIDENCE || status === 'skipped') continue;
-        const isFine = status === 'success' || (allow_failure && !RUNNING.has(status));
-        const isUntold = RUNNING.has(status) || status === 'canceled';
-        const state = isFine ? 'passed' : isUntold ? 'pending' : 'failed';
+        const isPassed = status === 'success' || (allow_failure && !RUNNING.has(status));
+        const isUndecided = RUNNING.has(status) || status === 'canceled';
+        const state = isPassed ? 'passed' : isUndecided ? 'pending' : 'failed';
         const said = { url: target_url ?? null, output: description ?? '' };
         found.set(name, { name, state, isRequired: isRequired === true && !allow_failure, ...said });
       }
@@ -176,27 +145,20 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
       return (await client.log(await below(`GET /jobs/${job}/trace`, `read the log of ${name}`))) ?? output;
     },
     async reviews(number) {
-      const [discussions, members] = await Promise.all([
-        client.list(
-          await below(`GET /merge_requests/${number}/discussions`, `read notes on ${number}`),
-          discussionSchema,
-        ),
-        client.list(await below('GET /members/all', `read the members of ${path}`), memberSchema),
-      ]);
+      const ask = await below(`GET /merge_requests/${number}/discussions`, `read notes on ${number}`);
+      const [discussions, members] = await Promise.all([client.list(ask, discussionSchema), client.members(path)]);
       const isMarked = discussions.some(({ notes }) => notes.some(({ body }) => body.startsWith(ANSWER)));
-      const self = isMarked ? await viewer() : null;
-      const trusted = new Set(members.filter(({ access_level }) => access_level >= REPORTER).map(({ id }) => id));
+      const self = isMarked ? await client.viewer() : null;
       return discussions.flatMap(({ id: thread, notes }) =>
         notes
           .filter(({ system }) => !system)
           .map(({ id, body, author, created_at: at, position, resolved: isResolved }): Review => {
             const file = position?.new_path ?? null;
             const line = file === null ? null : { path: file, line: position?.new_line ?? null };
-            const by = author?.username ?? 'ghost';
             return {
               id: String(id),
-              by,
-              isTrusted: trusted.has(author?.id ?? -1),
+              by: author?.username ?? 'ghost',
+              isTrusted: members.has(author?.id ?? -1),
               verdict: 'commented',
               body,
               at,
@@ -217,7 +179,7 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     },
     async findReply(number, _thread, marker) {
       const ask = await below(`GET /merge_requests/${number}/notes`, `read notes on merge request ${number}`);
-      const [notes, id] = await Promise.all([client.list(ask, noteSchema), viewer()]);
+      const [notes, id] = await Promise.all([client.list(ask, noteSchema), client.viewer()]);
       const own = notes.find(({ body, author }) => author?.id === id && body.startsWith(marker));
       return own === undefined ? null : postedOn(number, own);
     },
@@ -228,18 +190,10 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
         description: summary.slice(0, 140),
         target_url: url,
       };
-      await client.send(
-        await below(`POST /statuses/${commit}`, `report evidence on ${commit.slice(0, 12)}`, { body }),
-        z.unknown(),
-      );
+      const ask = await below(`POST /statuses/${commit}`, `report evidence on ${commit.slice(0, 12)}`, { body });
+      await client.send(ask, z.unknown());
     },
   };
-}
-
-/** A project without pipelines, or a token that may not see them. */
-function unlessHidden(error: unknown): string {
-  if (codeOf(error) !== 'host-not-found' && codeOf(error) !== 'host-scope-missing') throw error;
-  return 'hidden';
 }
 
 function requestOf(request: z.infer<typeof requestSchema>): PullRequest {

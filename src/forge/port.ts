@@ -1,12 +1,12 @@
 import type { ItemId } from '../core/ids.ts';
 
 /*
- * What the program writes. Issues in one place and branches in another are common, so that there are two ports: the tracker
- * is where issues are, the forge where branches and pull requests are. Neither repeats a request that may have been carried out:
- * a post whose answer was lost fails with `host-uncertain`, and the caller looks it up before it posts again.
+ * What the program writes to services. Issues are often in another place than branches, so there are two ports: a tracker has the
+ * issues, a forge has the branches and pull requests. Neither retries a write that may have happened: a post whose response
+ * was lost fails with `host-uncertain`, and the caller looks it up before it posts again.
  */
 
-/** Where an item stands, as a label of its issue. */
+/** Labels that show on an issue where its item stands. */
 export const STATE_LABELS = [
   'agentos:designing',
   'agentos:waiting',
@@ -16,21 +16,21 @@ export const STATE_LABELS = [
 ] as const;
 export type StateLabel = (typeof STATE_LABELS)[number];
 
-/** How every answer of ours begins; nothing from outside is inside of it. */
+/** How every answer of ours begins; it contains no text from outside. */
 export const ANSWER = '<!-- agentos:reaction';
 
-/** Names the remarks that it answers, so that they are known as answered wherever the answer is read. */
+/** Lists the answered remarks, so that every program that reads the answer knows them. */
 export function answerMarker(key: string, thread: string | null, remarks: readonly string[]): string {
   return `${ANSWER} ${[key, thread ?? 'all', 'remarks', ...remarks].join(' ')} -->`;
 }
 
-/** The remarks that an answer of ours is for. */
+/** The remarks that an answer of ours lists. */
 export function answeredIn(text: string): string[] {
   const [, ids = ''] = /^<!-- agentos:reaction \S+ \S+ remarks([\w -]*) -->/.exec(text) ?? [];
   return ids.split(' ').filter(Boolean);
 }
 
-/** The name of our own status or check run, which is not one of CI's. */
+/** The name of our own status or check run; it is not a check of CI. */
 export const EVIDENCE = 'agentos / evidence';
 
 export interface Posted {
@@ -38,7 +38,7 @@ export interface Posted {
   url: string;
 }
 
-/** An issue that is there, for the look for duplicates. */
+/** An issue to compare a new one with. */
 export interface ExistingIssue extends NewIssue {
   id: ItemId;
 }
@@ -52,25 +52,25 @@ export interface NewIssue {
 export interface Tracker {
   /** `github:owner/name`. */
   readonly location: string;
-  /** Rejects, with what is missing by name, where comments and labels can't be written. */
+  /** Rejects if comments and labels can't be written, and names what is missing. */
   requireWrite(): Promise<void>;
   /** The first comment of our own that begins with the marker. */
   findComment(issue: ItemId, marker: string): Promise<Posted | null>;
   addComment(issue: ItemId, text: string): Promise<Posted>;
-  /** False: it is gone. */
+  /** False: the comment is gone. */
   editComment(issue: ItemId, comment: string, text: string): Promise<boolean>;
-  /** Exactly this one of the state labels, or none. */
+  /** Sets this state label and removes the others; null removes all of them. */
   setState(issue: ItemId, label: StateLabel | null): Promise<void>;
-  /** Shows that a comment was read. */
+  /** Adds a reaction to a comment that a run has read. */
   markRead(issue: ItemId, comment: string): Promise<void>;
-  /** Issues, open and closed, those that changed last; as many as anybody would compare a new one with. */
+  /** Open and closed issues, most recently updated first, up to a limit. */
   existing(): Promise<ExistingIssue[]>;
-  /** The newest issue of our own whose text holds the marker. */
+  /** The newest issue of our own that contains the marker. */
   findIssue(marker: string): Promise<Posted | null>;
   createIssue(issue: NewIssue): Promise<Posted>;
 }
 
-/** A pull request, or what the service calls one. */
+/** A pull request, or a merge request of GitLab. */
 export interface PullRequest {
   number: number;
   url: string;
@@ -79,22 +79,22 @@ export interface PullRequest {
   title: string;
   body: string;
   branch: string;
-  /** The commit that the branch is at. */
+  /** The commit of its branch. */
   head: string;
-  /** The branch that it is to be merged into. */
+  /** The branch to merge into. */
   base: string;
   /** Its branch is in this repository, not in a fork. */
   isOwn: boolean;
   updatedAt: string;
 }
 
-/** An open pull request at a glance, as a list of many has them. */
+/** An open pull request as a list of many describes it. */
 export interface OpenRequest extends Omit<PullRequest, 'body' | 'state'> {
-  /** The commit that its base is at. */
+  /** The commit of its base branch; null: the list does not say. */
   baseHead: string | null;
-  /** Of all its checks together; null: there are none, or the list does not say. */
+  /** The state of all its checks together; null: there are none, or the list does not say. */
   checks: Check['state'] | null;
-  /** Reviews and threads; null: the list does not say. */
+  /** The number of reviews and threads; null: the list does not say. */
   remarks: number | null;
 }
 
@@ -106,17 +106,17 @@ export interface NewPullRequest {
   isDraft: boolean;
 }
 
-/** What a run of CI says of a commit. */
+/** A CI check of a commit. */
 export interface Check {
   name: string;
   state: 'pending' | 'passed' | 'failed';
   isRequired: boolean;
   url: string | null;
-  /** What it says itself, where there is no log to read. Text from outside. */
+  /** The check's own summary, for a check without a log. Text from outside. */
   output: string;
 }
 
-/** What a person says of a pull request, as a whole or at a line. */
+/** A review or comment on a pull request as a whole, or at a line. */
 export interface Review {
   id: string;
   by: string;
@@ -124,17 +124,17 @@ export interface Review {
   verdict: 'approved' | 'changes-requested' | 'commented';
   body: string;
   at: string;
-  /** Null: about the pull request as a whole. */
+  /** Null: on the pull request as a whole. */
   line: { path: string; line: number | null } | null;
-  /** Where an answer to it goes; null: to the pull request as a whole. */
+  /** The thread to answer in; null: answer on the pull request as a whole. */
   thread: string | null;
-  /** An answer of this program's: it begins with its marker, and is by the user of the token. */
+  /** An answer of this program: it begins with our marker, and its author is the token's user. */
   isOwn: boolean;
-  /** A person has settled the thread. */
+  /** A person has resolved the thread. */
   isResolved: boolean;
 }
 
-/** What the gates saw, for the commit that they saw it at. */
+/** The results of the gates for a commit. */
 export interface Evidence {
   passed: boolean;
   /** One line. */
@@ -148,39 +148,39 @@ export interface Evidence {
 export interface Forge {
   /** `github:owner/name`. */
   readonly location: string;
-  /** Rejects, with what is missing by name, where branches and pull requests can't be written. */
+  /** Rejects if branches and pull requests can't be written, and names what is missing. */
   requireWrite(): Promise<void>;
   defaultBranch(): Promise<string>;
-  /** The commit that a branch is at; null: there is no such branch. */
+  /** The commit of a branch; null: there is no such branch. */
   branchHead(branch: string): Promise<string | null>;
-  /** How people reach a file on a branch. */
+  /** The web page of a file on a branch. */
   fileUrl(branch: string, path: string): string;
-  /** How an issue is closed by a pull request here: `Closes #12`; null: it can't be. */
+  /** The words by which a pull request closes an issue: `Closes #12`; null: it can't close that one. */
   closing(location: string, issue: ItemId): string | null;
-  /** What git sends to fetch and push, and where; null: git's own credentials have to do. */
-  gitHeader(): Promise<{ url: string; header: string } | null>;
-  /** Of a branch in this very repository, the newest first, whatever state they are in. */
+  /** The HTTP header that authenticates git, and the URL prefix to send it to. */
+  gitHeader(): Promise<{ url: string; header: string }>;
+  /** Those for a branch of this repository, newest first, in any state. */
   pullRequestsOf(branch: string): Promise<PullRequest[]>;
-  /** Every open one, those of forks included. A request for each hundred. */
+  /** All open ones, including those of forks. */
   openPullRequests(): Promise<OpenRequest[]>;
   /**
-   * A mark that is another one whenever an open pull request, its checks, its base or an issue here may have changed since
-   * `last`. As cheap as the service allows.
+   * A mark that changes whenever an open pull request, its checks, its base or an issue may have changed since `last`. Uses as
+   * little quota as the service allows.
    */
   poll(last: string | null): Promise<string>;
   pullRequest(number: number): Promise<PullRequest>;
   open(request: NewPullRequest): Promise<PullRequest>;
-  /** Gives it another text, and another title where there is one. */
+  /** Replaces the body, and the title if one is given. */
   rewrite(number: number, text: { title?: string; body: string }): Promise<void>;
   makeReady(request: PullRequest): Promise<void>;
-  /** Of a commit, with those that have not reported yet but are required for `base`. */
+  /** The checks of a commit, including those that `base` requires and that have not reported yet. */
   checks(commit: string, base: string): Promise<Check[]>;
-  /** Why a check failed: the log of its job, whole, or else what it says itself. */
+  /** The log of a failed check's job, else the check's own summary. */
   failureLog(check: Check): Promise<string>;
   reviews(number: number): Promise<Review[]>;
-  /** An answer in a thread, or on the pull request as a whole. Threads of people are never resolved. */
+  /** Answers in a thread, or on the pull request as a whole. Never resolves a thread. */
   reply(number: number, thread: string | null, text: string): Promise<Posted>;
-  /** An answer of our own that begins with the marker, wherever it is on the pull request. */
+  /** The answer of our own that begins with the marker. */
   findReply(number: number, thread: string | null, marker: string): Promise<Posted | null>;
   setEvidence(commit: string, evidence: Evidence): Promise<void>;
 }

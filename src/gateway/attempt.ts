@@ -1,150 +1,157 @@
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
-import { parseJson } from '../core/json.ts';
+import { type Fields, parseJson } from '../core/json.ts';
 import { createMask, createStreamMask } from '../core/mask.ts';
-import { Secret } from '../core/secret.ts';
-import { detailOf, gistOf } from '../models/detail.ts';
-import type { Fields } from '../models/json-fields.ts';
+import { detailOf } from '../core/reason.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { Call } from './call.ts';
-import { recordHeader, type Sink } from './caller.ts';
-import { type Flight, keyHeader, plainHeaders, responseHeaders, type Upstream } from './upstream.ts';
+import { type AnswerSink, EVENT_STREAM, recordHeader } from './caller.ts';
+import { keyHeader, plainHeaders, responseHeaders, type Upstream, type VendorResponse } from './upstream.ts';
 import { createSseMeter, emptyTally, meterWhole, type Tally, usageOf } from './vendors/format.ts';
 
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
-/** A stream whose first event is longer is passed on without looking at it. */
+/** A stream whose first event is longer is passed on unread. */
 const MAX_HELD_BYTES = 64 * 1024;
 
-/** What is known of an attempt so far, also when it ends in an error. */
-export interface Progress {
+/** What is known about an attempt so far, even if it ends in an error. */
+export interface AttemptState {
   status: number | null;
-  /** The vendor began to answer what was asked: from here on it costs. */
+  /** The vendor has started to answer: from here on it costs money. */
   begun: boolean;
   tally: Tally;
-  /** What the vendor's refusal means, where the caller was given it as it came. */
+  /** Our classification of a refusal that was passed on to the caller. */
   refusal: ErrorRecord | null;
 }
 
-/** retry: the pool has another key to try, and the caller has seen nothing yet. */
+/** retry: the pool may have another key, and the caller has seen nothing yet. */
 export type Outcome = 'done' | 'retry';
 
-export function newProgress(): Progress {
+export function newAttemptState(): AttemptState {
   return { status: null, begun: false, tally: emptyTally(), refusal: null };
 }
 
 interface Attempt {
   call: Call;
   lease: Lease;
-  sink: Sink;
+  sink: AnswerSink;
   upstream: Upstream;
-  progress: Progress;
+  state: AttemptState;
   signal: AbortSignal;
 }
 
-/** One request with one key. The lease is given back whichever way it ends. */
+/** One request with one key. The lease is given back however it ends. */
 export async function attempt(options: Attempt): Promise<Outcome> {
-  const { call, lease, sink, upstream, progress, signal } = options;
+  const { call, lease, sink, upstream, state, signal } = options;
   const secret = lease.key.reveal();
-  let flight: Flight | undefined;
+  let received: VendorResponse | undefined;
   try {
     sink.phase('sent');
     const { method, url, body, route } = call;
     const headers = { ...call.headers, ...keyHeader(route.vendor, secret) };
-    flight = await upstream.send({ vendor: route.vendor, url, method, headers, body, secret, signal });
-    const outcome = await receive({ ...options, flight, secret });
-    lease.finished(usageOf(progress.tally));
+    received = await upstream.send({ vendor: route.vendor, url, method, headers, body, secret, signal });
+    const outcome = await receive({ ...options, received, secret });
+    lease.finished(usageOf(state.tally));
     return outcome;
   } catch (error) {
-    const usage = usageOf(progress.tally);
+    const usage = usageOf(state.tally);
     if (usage === null) lease.abandon();
     else lease.finished(usage);
     throw error;
   } finally {
-    flight?.stop();
+    received?.stop();
   }
 }
 
-type Answered = Attempt & { flight: Flight; secret: string };
+type Answered = Attempt & { received: VendorResponse; secret: string };
 
 async function receive(answered: Answered): Promise<Outcome> {
-  const { flight, progress } = answered;
-  const { statusCode = 0, headers } = flight.response;
-  progress.status = statusCode;
-  if (statusCode >= 400) return receiveRefusal(answered);
-  if (statusCode >= 300) throw redirected(answered);
-  const type = headers['content-type'] ?? '';
-  if (type.startsWith('text/event-stream')) return receiveStream(answered);
-  const bytes = await readUpTo(flight, MAX_WHOLE_BYTES + 1);
-  const retry = askPool(answered, { status: statusCode, headers: plainHeaders(headers), body: null });
-  return retry ?? receiveWhole(answered, bytes);
+  const { call, received, state } = answered;
+  const { statusCode: status = 0, headers } = received.response;
+  state.status = status;
+  if (status >= 300 && status < 400) throw redirected(answered);
+  if (status < 300 && headers['content-type']?.startsWith('text/event-stream')) return receiveStream(answered);
+  const bytes = await readUpTo(received, status < 300 ? MAX_WHOLE_BYTES + 1 : MAX_ERROR_BYTES);
+  if (status >= 400) return receiveRefusal(answered, status, bytes);
+  const metered = meterWhole(call.route.format, bytes.toString('utf8'));
+  const late = metered === null ? null : call.route.format.errorStatus(metered.body);
+  return late === null ? receiveWhole(answered, bytes, metered) : receiveRefusal(answered, late, bytes);
 }
 
-/** Null: the answer is for the caller, and an error means this much. */
-function askPool({ lease, progress }: Attempt, answer: VendorAnswer): 'retry' | null {
+/** Null: the answer goes to the caller, with the error in the state if it is one. */
+function askPool({ lease, state }: Attempt, answer: VendorAnswer): 'retry' | null {
   const ruling = lease.answered(answer);
   if (ruling.action === 'fail') throw ruling.error;
   if (ruling.action === 'retry') return 'retry';
-  progress.refusal = ruling.error === null ? null : toErrorRecord(ruling.error);
+  state.refusal = ruling.error === null ? null : toErrorRecord(ruling.error);
   return null;
 }
 
-async function receiveRefusal(answered: Answered): Promise<Outcome> {
-  const { call, flight, sink, secret, progress } = answered;
-  const { statusCode: status = 0, headers } = flight.response;
-  const bytes = await readUpTo(flight, MAX_ERROR_BYTES);
-  const text = masked(bytes.toString('utf8'), secret);
+function receiveRefusal(answered: Answered, status: number, bytes: Buffer): Outcome {
+  const { call, lease, received, sink, secret, state } = answered;
+  const { headers } = received.response;
+  const text = createMask([lease.key])(bytes.toString('utf8'));
   const body = parseJson(text);
+  state.status = status;
   if (askPool(answered, { status, headers: plainHeaders(headers), body }) !== null) return 'retry';
   if (body === null) throw badReply(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
-  const meaning = progress.refusal === null ? {} : recordHeader(progress.refusal);
-  sink.whole(status, { ...responseHeaders(headers, secret), ...meaning }, Buffer.from(text));
+  const meaning = state.refusal === null ? {} : recordHeader(state.refusal);
+  sink.whole(status, { ...responseHeaders(headers, lease.key), ...meaning }, Buffer.from(text));
   return 'done';
 }
 
-function receiveWhole({ call, flight, sink, secret, progress }: Answered, bytes: Buffer): Outcome {
-  const { statusCode = 0, headers } = flight.response;
-  const { format, vendor } = call.route;
-  progress.begun = true;
+/** Some compatible servers don't stream: a caller that asked for a stream gets the whole answer as one. */
+function receiveWhole(answered: Answered, bytes: Buffer, metered: ReturnType<typeof meterWhole>): Outcome {
+  const { call, lease, received, sink, secret, state } = answered;
+  const { statusCode: status = 0, headers } = received.response;
+  const { format, vendor, kind } = call.route;
+  if (askPool(answered, { status, headers: plainHeaders(headers), body: null }) !== null) return 'retry';
+  state.begun = true;
   if (bytes.byteLength > MAX_WHOLE_BYTES) {
     throw new AgentosError({ code: 'reply-too-large', provider: vendor, limitBytes: MAX_WHOLE_BYTES });
   }
-  const text = bytes.toString('utf8');
-  const metered = meterWhole(format, text);
-  if (metered === null) throw badReply(call, describe(headers['content-type'], text), secret);
-  progress.tally = metered.tally;
+  if (metered === null) throw badReply(call, describe(headers['content-type'], bytes.toString('utf8')), secret);
+  state.tally = metered.tally;
   const shown = createStreamMask(secret);
-  sink.whole(statusCode, responseHeaders(headers, secret), Buffer.concat([shown.push(bytes), shown.end()]));
+  const mask = (given: Buffer): Buffer => Buffer.concat([shown.push(given), shown.end()]);
+  const passed = responseHeaders(headers, lease.key);
+  if (!call.facts.streaming || kind !== 'generate' || !metered.tally.complete) {
+    sink.whole(status, passed, mask(bytes));
+    return 'done';
+  }
+  sink.head(status, { ...passed, 'content-type': EVENT_STREAM });
+  void sink.write(mask(Buffer.from(format.streamOf(metered.body))));
+  sink.end();
   return 'done';
 }
 
 /**
- * The first event is looked at before the caller sees anything: an error in its place is a refusal that came late, and
- * another key may do better. From then on bytes are passed as they come.
+ * We read the first event before the caller sees anything: an error there is a late refusal, and another key may do better. From
+ * then on, bytes are passed on as they arrive.
  */
 async function receiveStream(answered: Answered): Promise<Outcome> {
-  const { call, flight, sink, secret, progress } = answered;
+  const { call, lease, received, sink, secret, state } = answered;
   const { format } = call.route;
-  const { statusCode: status = 0, headers } = flight.response;
+  const { statusCode: status = 0, headers } = received.response;
   const meter = createSseMeter(format);
-  progress.tally = meter.tally;
+  state.tally = meter.tally;
   const shown = createStreamMask(secret);
   const held: Buffer[] = [];
   let heldBytes = 0;
 
   const begin = (first: Fields | null): 'retry' | null => {
     const late = first === null ? null : format.errorStatus(first);
-    const body = late === null ? null : parseJson(masked(JSON.stringify(first), secret));
-    progress.status = late ?? status;
-    const retry = askPool(answered, { status: progress.status, headers: plainHeaders(headers), body });
-    progress.begun = retry === null;
-    if (retry === null) sink.head(status, responseHeaders(headers, secret));
+    const body = late === null ? null : parseJson(createMask([lease.key])(JSON.stringify(first)));
+    state.status = late ?? status;
+    const retry = askPool(answered, { status: state.status, headers: plainHeaders(headers), body });
+    state.begun = retry === null;
+    if (retry === null) sink.head(status, responseHeaders(headers, lease.key));
     return retry;
   };
-  for await (const chunk of flight.chunks()) {
+  for await (const chunk of received.chunks()) {
     meter.push(chunk);
     let next: Buffer = chunk;
-    if (!progress.begun) {
+    if (!state.begun) {
       held.push(chunk);
       heldBytes += chunk.byteLength;
       if (meter.first === null && heldBytes < MAX_HELD_BYTES) continue;
@@ -154,7 +161,7 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
     const behind = sink.write(shown.push(next));
     if (behind !== undefined) await behind;
   }
-  if (!progress.begun) {
+  if (!state.begun) {
     if (begin(null) !== null) return 'retry';
     if (heldBytes === 0) throw badReply(call, 'an empty stream', secret);
     await sink.write(shown.push(Buffer.concat(held)));
@@ -164,14 +171,10 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
   return 'done';
 }
 
-function masked(text: string, secret: string): string {
-  return secret === '' ? text : createMask([new Secret(secret)])(text);
-}
-
-async function readUpTo(flight: Flight, maxBytes: number): Promise<Buffer> {
+async function readUpTo(received: VendorResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of flight.chunks()) {
+  for await (const chunk of received.chunks()) {
     chunks.push(chunk);
     bytes += chunk.byteLength;
     if (bytes >= maxBytes) break;
@@ -179,8 +182,8 @@ async function readUpTo(flight: Flight, maxBytes: number): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
-function redirected({ call, flight, secret }: Answered): AgentosError {
-  const { statusCode, headers } = flight.response;
+function redirected({ call, received, secret }: Answered): AgentosError {
+  const { statusCode, headers } = received.response;
   const target = URL.parse(headers.location ?? '', call.url.href)?.host ?? 'nowhere';
   const detail = `${call.url.host} redirects to ${target} (${statusCode}); redirects are not followed`;
   return new AgentosError({
@@ -195,9 +198,14 @@ function badReply({ route }: Call, what: string, secret: string): AgentosError {
   return new AgentosError({ code: 'provider-bad-reply', provider: route.vendor, detail }, { retry: 'transient' });
 }
 
+/** The title of a page, or the start of other text. */
 function describe(type: string | undefined, text: string): string {
   if (text.trim() === '') return 'an empty body';
-  return `${type ?? 'no content type'} instead of a reply: ${gistOf(text)}`;
+  const start = text
+    .replaceAll(/<[^>]*>/g, ' ')
+    .trim()
+    .slice(0, 120);
+  return `${type ?? 'no content type'} instead of a reply: ${/<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? start}`;
 }
 
 interface AttemptFacts {
@@ -205,12 +213,12 @@ interface AttemptFacts {
   keyId: string;
   /** Counted from 1. */
   number: number;
-  progress: Progress;
+  state: AttemptState;
 }
 
-/** One request to the vendor with one key; that it is tried again shows in the next one. */
+/** A span for one request to the vendor with one key. */
 export function tracedAttempt(
-  { call, keyId, number, progress }: AttemptFacts,
+  { call, keyId, number, state }: AttemptFacts,
   work: () => Promise<Outcome>,
 ): Promise<Outcome> {
   const attributes = {
@@ -225,11 +233,11 @@ export function tracedAttempt(
     try {
       const outcome = await work();
       span.set({ 'agentos.gateway.outcome': outcome });
-      const { refusal, status } = progress;
+      const { refusal, status } = state;
       if (refusal !== null || outcome !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
       return outcome;
     } finally {
-      span.set({ 'http.response.status_code': progress.status });
+      span.set({ 'http.response.status_code': state.status });
     }
   });
 }

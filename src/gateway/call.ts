@@ -2,32 +2,31 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { AgentosError } from '../core/errors.ts';
-import { parseJson } from '../core/json.ts';
+import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
-import { type Fields, fieldsOf } from '../models/json-fields.ts';
 import { type Headers, requestHeaders } from './upstream.ts';
 import { anthropic } from './vendors/anthropic.ts';
 import type { RequestFacts, WireFormat } from './vendors/format.ts';
 import { google } from './vendors/google.ts';
 import { openaiChat, openaiResponses } from './vendors/openai.ts';
 
-/** What a token stands for: one attempt at one item. */
+/** What a token allows: the calls of one attempt at one item. */
 export interface Grant {
   item: string;
-  /** Specs of the models that it is good for; an agent's for all models of its vendor, because of its small helpers. Absent: all. */
+  /** Specs of the allowed models; an agent's spec allows all models of its vendor, because it uses small helper models. Absent: all. */
   models?: readonly string[] | undefined;
-  /** On the gateway's clock: no wait goes beyond it. */
+  /** On the gateway's clock: no wait exceeds it. */
   deadlineMs?: number | null | undefined;
 }
 
-/** One request of a caller, read and accepted. */
+/** One accepted request of a caller. */
 export interface Call {
   grant: Grant;
   route: Route;
   facts: RequestFacts;
   method: string;
-  /** At the vendor, without any key. */
+  /** At the vendor, without a key. */
   url: URL;
   headers: Headers;
   body: Buffer | null;
@@ -38,14 +37,14 @@ interface Arrival {
   url: URL;
   route: Route;
   grant: Grant;
-  /** Of the vendor, with the version. */
+  /** The vendor's base URL, with the version. */
   base: string;
   maxBytes: number;
 }
 
 const CREDENTIALS = new Set(['key', 'access_token']);
 
-/** The request as it will be sent, once its body is here. */
+/** Reads the body, and returns the request as it will be sent. */
 export async function readCall({ request, url, route, grant, base, maxBytes }: Arrival): Promise<Call> {
   const target = new URL(base + route.path);
   for (const [name, value] of url.searchParams) {
@@ -64,18 +63,18 @@ export async function readCall({ request, url, route, grant, base, maxBytes }: A
   return { ...call, body, facts: { ...facts, model, streaming: route.streaming || facts.streaming } };
 }
 
-/** Refuses a call that the token is not for: another vendor's, or of another model than the item's own. */
+/** Throws if the token does not allow this vendor or model. */
 function requireGranted({ models }: Grant, { kind, vendor }: Route, model: string | null): void {
   const isGood = (text: string): boolean => {
     const spec = parseModelSpec(text);
-    // What such an agent speaks is not known: it may use whatever the run has keys for.
+    // We don't know which API such an agent uses: it may use every key of the run.
     if (isAgent(spec) && spec.vendor === null) return true;
     if (vendorOf(spec) !== vendor) return false;
     return kind === 'models' || isAgent(spec) || ('model' in spec && sameModel(spec.model, model ?? ''));
   };
   if (models === undefined || models.some(isGood)) return;
   const what = kind === 'models' ? `the models of ${vendor}` : `${vendor}:${model ?? ''}`;
-  const detail = `${what} is not among the models of this item: its token is good for ${models.join(', ')} only`;
+  const detail = `${what} is not allowed for this item: its token allows only ${models.join(', ')}`;
   throw new AgentosError({ code: 'provider-refused-request', provider: vendor, status: 403, detail });
 }
 
@@ -93,7 +92,7 @@ const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   zstd: promisify(zstdDecompress),
 };
 
-/** The whole body, decoded. Fails with the status that the caller gets. */
+/** The whole body, decompressed. Throws with the status that the caller gets. */
 async function readBody(request: IncomingMessage, vendor: string, maxBytes: number): Promise<Buffer> {
   const refuse = (status: number, detail: string): AgentosError =>
     new AgentosError({ code: 'provider-refused-request', provider: vendor, status, detail });
@@ -118,13 +117,13 @@ async function readBody(request: IncomingMessage, vendor: string, maxBytes: numb
 export interface Route {
   vendor: VendorName;
   format: WireFormat;
-  /** `generate` costs money; the others need a key all the same. */
+  /** Only `generate` costs money; the others need a key too. */
   kind: 'generate' | 'count' | 'models';
-  /** Below the vendor's base URL, which ends with the version: `/messages`. */
+  /** Relative to the vendor's base URL, which ends with the version: `/messages`. */
   path: string;
-  /** Where the path names it. */
+  /** If the path names it. */
   model: string | null;
-  /** Where the path says so; other formats say it in the body. */
+  /** If the path says so; other formats say it in the body. */
   streaming: boolean;
 }
 
@@ -132,7 +131,7 @@ type Endpoint = Omit<Route, 'vendor'>;
 
 const VERSION = /^\/v\d+[a-z]*\d*(?=\/)/;
 
-/** Clients are given the gateway's URL with the vendor's name behind it. Null: the gateway has no such path. */
+/** The first part of the path is the vendor's name. Null: the gateway has no such path. */
 export function routeOf(method: string, url: URL): Route | null {
   const [, prefix = '', rest = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
   const vendor = VENDORS.find((name) => name === prefix);
@@ -143,7 +142,7 @@ export function routeOf(method: string, url: URL): Route | null {
 
 const PLAIN = { model: null, streaming: false };
 
-/** As it is once decoded: a vendor that decodes more than once, or climbs by `..`, would answer something else than a model. */
+/** Checked after decoding. A vendor that decodes twice, or resolves `..`, could otherwise be led to another path. */
 const MODEL_NAME = /^[a-z0-9][\w.@:+~-]*(?:\/[a-z0-9][\w.@:+~-]*)*$/i;
 
 function modelList(format: WireFormat, method: string, path: string): Endpoint | null {
@@ -173,7 +172,7 @@ function googleEndpoint(method: string, path: string, url: URL): Endpoint | null
   if (method !== 'POST' || model === undefined) return modelList(google, method, path);
   if (!MODEL_NAME.test(decoded(model))) return null;
   const streaming = action === 'streamGenerateContent';
-  // Without it the stream is one JSON array, which none of the clients asks for.
+  // Without it the stream is one JSON array, which no client asks for.
   if (streaming && url.searchParams.get('alt') !== 'sse') return null;
   return {
     format: google,

@@ -7,48 +7,49 @@ import { gatewayErrorIn } from '../models/vendor-failure.ts';
 import type { Headers } from './upstream.ts';
 import type { Failure, WireFormat } from './vendors/format.ts';
 
-/** Where an answer goes: to a caller as it comes, or into a recording that callers follow. */
-export interface Sink {
-  /** Queued: nothing is paid yet. Sent: the vendor has it. */
+/** Where an answer goes: to a caller as it arrives, or into a recording that callers follow. */
+export interface AnswerSink {
+  /** Queued: nothing is paid yet. Sent: the vendor has the request. */
   phase(phase: 'queued' | 'sent'): void;
-  /** A stream begins. */
+  /** A stream starts. */
   head(status: number, headers: Headers): void;
-  /** A promise where the receiver is behind: the next piece waits for it. */
+  /** Returns a promise if the receiver is slow: wait for it before the next chunk. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   end(): void;
-  /** An answer in one piece, an error of the vendor's too. */
+  /** A whole answer, or an error of the vendor. */
   whole(status: number, headers: Headers, body: Buffer): void;
-  /** At any time: instead of an answer, or in the middle of it. */
+  /** Instead of an answer, or in the middle of one. */
   fail(error: unknown): void;
 }
 
 export interface CallerOptions {
   vendor: VendorName;
   format: WireFormat;
-  /** It asked for a stream: only then can a wait be filled with keep-alives. */
+  /** It asked for a stream: only then can we send keep-alives while it waits. */
   streaming: boolean;
   earlyHeadersMs: number;
   keepAliveMs: number;
-  /** A caller that takes nothing for this long is taken for gone. */
+  /** A caller that reads nothing for this long is considered gone. */
   idleMs: number;
 }
 
-export interface Caller extends Sink {
-  /** Fires when the connection closes before the answer was written to its end. */
+export interface Caller extends AnswerSink {
+  /** Aborted when the connection closes before the whole answer was written. */
   readonly gone: AbortSignal;
 }
 
-const EARLY_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+const EARLY_HEADERS = { 'content-type': EVENT_STREAM, 'cache-control': 'no-cache' };
 
-/** Pieces that are written with this in between are read one by one. */
+/** Chunks written this far apart are read one by one. */
 const APART_MS = 50;
 
 /**
  * The caller's side of one request.
  *
- * silent    nothing written; early headers are due after a while if it asked for a stream
- * early     our own headers and keep-alives are written; whatever comes must be written inside the stream
- * streaming the vendor's bytes are written as they come
+ * silent    nothing written yet; a caller that asked for a stream gets early headers after a while
+ * early     our own headers and keep-alives are written; whatever follows must be written inside the stream
+ * streaming the vendor's bytes are written as they arrive
  * ended     nothing more may be written
  *
  * silent → early → streaming → ended; any state may be skipped.
@@ -100,7 +101,7 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
     phase: () => {},
     head(status, headers) {
       if (state === 'early' && !isEventStream(headers)) {
-        return caller.fail(unexpected(vendor, 'something else than the stream that was asked for'));
+        return caller.fail(unexpected(vendor, 'something other than the requested stream'));
       }
       if (state === 'silent') response.writeHead(status, headers);
       if (state !== 'ended') state = 'streaming';
@@ -131,7 +132,7 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
         response.writeHead(failure.status, failureHeaders(failure));
         finish(JSON.stringify(format.errorBody(failure)));
       } else if (streaming) {
-        // An event that was torn apart is ended first, or it would swallow this one.
+        // An incomplete event is ended first, or it would swallow this one.
         const event = `${lastByte === '\n' ? '' : '\n\n'}${format.errorEvent(failure)}`;
         const preface = format.errorPreface?.(failure);
         if (preface === undefined) return finish(event);
@@ -159,10 +160,10 @@ function unexpected(provider: VendorName, what: string): AgentosError {
   );
 }
 
-/** Where our own clients find an error as it was classified here, whatever the vendor's shape made of it. */
+/** Carries our classification of an error to our own clients, whatever the vendor's format does to it. */
 const ERROR_HEADER = 'x-agentos-error';
 
-/** What a caller gets, in the status that its client acts on: it retries 429 and 5xx by itself, 402 and 4xx not. */
+/** An error as a caller gets it. Clients act on the status: they retry 429 and 5xx, but not other 4xx. */
 export function failureOf(error: unknown, format: WireFormat): Failure {
   const record = shortened(toErrorRecord(error instanceof AgentosError ? error : hidden(error)));
   const { message, hint } = wordingOf(record.problem);
@@ -174,13 +175,13 @@ export function failureOf(error: unknown, format: WireFormat): Failure {
   };
 }
 
-/** A defect of ours: its stack is for our own records, not for callers. */
+/** A defect of ours: callers don't get its stack. */
 function hidden(error: unknown): AgentosError {
   const detail = error instanceof Error ? error.message : String(error);
   return new AgentosError({ code: 'internal', detail: `the gateway failed: ${detail}` });
 }
 
-/** Clients refuse headers of more than some kilobytes. */
+/** Clients refuse headers of more than a few kilobytes. */
 const MAX_DETAIL_CHARS = 1_000;
 
 function shortened({ problem, retry }: ErrorRecord): ErrorRecord {

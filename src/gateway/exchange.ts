@@ -1,212 +1,161 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { formatDuration } from '../core/duration.ts';
-import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
-import type { WaitReason } from '../core/events.ts';
+import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import type { ItemEvent } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
-import {
-  type BudgetLimits,
-  costUsd,
-  dearestPrice,
-  type Price,
-  type PriceSetting,
-  priceOf,
-  type Usage,
-} from '../core/money.ts';
-import type { Lease, LeaseRequest, Outlook, Pool } from '../pool/port.ts';
-import { answerAttributes, providerName } from '../telemetry/gen-ai.ts';
+import { type BudgetLimits, costUsd, dearestPrice, type Price, type PriceSetting, priceOf } from '../core/money.ts';
+import type { ExpectedWait, Lease, LeaseRequest, Pool } from '../pool/port.ts';
 import type { GatewayRequest } from '../telemetry/run-trace.ts';
+import { answerAttributes, providerName } from '../telemetry/span.ts';
 import { currentSpan, traced } from '../telemetry/tracer.ts';
-import { attempt, newProgress, type Progress, tracedAttempt } from './attempt.ts';
+import { type AttemptState, attempt, newAttemptState, tracedAttempt } from './attempt.ts';
 import type { Call } from './call.ts';
-import { failureOf, type Sink } from './caller.ts';
+import { type AnswerSink, failureOf } from './caller.ts';
 import { expectedCostUsd, type Ledger } from './ledger.ts';
 import type { Upstream } from './upstream.ts';
 import { usageOf } from './vendors/format.ts';
 
-interface Who {
-  item: string;
-  vendor: VendorName;
-  /** As asked for; empty where a request names none, such as for a list of models. */
-  model: string;
-}
-
-/** What happens in the gateway. */
-export type GatewayEvent =
-  | GatewayCall
-  /** A request has been without a key for a while; `gateway-call`, `gateway-resumed` or the caller's end follows. */
-  | (Who & { type: 'gateway-waiting'; reason: WaitReason; forMs: number | null })
-  | (Who & { type: 'gateway-resumed'; reason: WaitReason; waitedMs: number })
-  /** A finished answer, or one in flight, was given to a caller that asked for it again: nothing was paid. */
-  | (Who & { type: 'gateway-answer-reused'; step: string; finished: boolean });
-
-export interface GatewayCall extends Who {
-  type: 'gateway-call';
-  kind: 'generate' | 'count' | 'models';
-  answered: string | null;
-  stopReason: string | null;
-  /** Of the last attempt; null where no key was ever had. */
-  keyId: string | null;
-  /** What the vendor answered last, or what the caller got where the vendor never answered; null: the caller left. */
-  status: number | null;
-  /** Requests that went out to the vendor. */
-  attempts: number;
-  waitedMs: number;
-  /** Null: the vendor did not say. */
-  usage: Usage | null;
-  /** Null: the price or the usage is not known. */
-  costUsd: number | null;
-  durationMs: number;
-  /** The caller left before the end. */
-  callerLeft: boolean;
-  error: ErrorRecord | null;
-}
-
 const CHARS_PER_TOKEN = 4;
 
-/** The pool decides about trying other keys; this is only against one that never ends. */
+/** The pool decides whether to try another key; this bound is a safeguard only. */
 const MAX_ATTEMPTS = 50;
 
-/** Waits shorter than this are not worth an event. */
-const MOMENT_MS = 1_000;
+/** Shorter waits are not reported. */
+const SHORT_WAIT_MS = 1_000;
+
+export type OnItemEvent = (item: string, event: ItemEvent) => void;
 
 export interface ExchangeBounds {
-  /** For a caller that gets keep-alives meanwhile. */
+  /** For a caller that gets keep-alives while it waits. */
   maxWaitMs: number;
-  /** For one that gets nothing and would give up. */
+  /** For a caller that gets nothing while it waits, and would give up. */
   maxSilentWaitMs: number;
 }
 
 export interface ExchangeSettings extends ExchangeBounds {
-  pool: Pick<Pool, 'acquire' | 'outlook'>;
+  pool: Pick<Pool, 'acquire' | 'expectedWait'>;
   upstream: Upstream;
   ledger: Ledger;
   budget: BudgetLimits;
   prices: Readonly<Record<string, PriceSetting>>;
   clock: Clock;
-  onEvent: (event: GatewayEvent) => void;
+  onEvent: OnItemEvent;
 }
 
-/** What is known of a request while it is served. */
-interface Served {
-  progress: Progress;
+/** What is known about a request so far. */
+interface ExchangeState {
+  state: AttemptState;
   keyId: string | null;
   attempts: number;
   waitedMs: number;
 }
 
 /**
- * One request from the queue to the end of its answer. Never rejects: failures go to the sink. True: the answer was whole
- * and good.
+ * One request from the queue to the end of its answer. Never rejects: failures go to the sink. Resolves to whether the answer is
+ * complete and good.
  */
 export async function exchange(
   call: Call,
-  sink: Sink,
+  sink: AnswerSink,
   signal: AbortSignal,
   settings: ExchangeSettings,
 ): Promise<boolean> {
   const { clock, onEvent } = settings;
   const { grant, route, facts } = call;
   const generates = route.kind === 'generate';
-  const who = { item: grant.item, vendor: route.vendor, model: facts.model ?? '' };
   const startedMs = clock.now();
   const estimatedInputTokens = generates ? Math.ceil((call.body?.byteLength ?? 0) / CHARS_PER_TOKEN) : 0;
   const price = generates ? boundOf(settings, route.vendor, facts.model) : null;
-  const asked = { inputTokens: estimatedInputTokens, maxOutputTokens: facts.maxOutputTokens };
-  const reservedUsd = price === null ? 0 : expectedCostUsd(price, asked, settings.budget);
+  const size = { inputTokens: estimatedInputTokens, maxOutputTokens: facts.maxOutputTokens };
+  const reservedUsd = price === null ? 0 : expectedCostUsd(price, size, settings.budget);
   const boundMs = facts.streaming ? settings.maxWaitMs : settings.maxSilentWaitMs;
   const deadlineMs = Math.min(startedMs + boundMs, grant.deadlineMs ?? Number.POSITIVE_INFINITY);
-  const served: Served = { progress: newProgress(), keyId: null, attempts: 0, waitedMs: 0 };
+  // A request for the list of models names no model.
+  const asked = { item: grant.item, vendor: route.vendor, model: facts.model ?? '', estimatedInputTokens, deadlineMs };
+  const soFar: ExchangeState = { state: newAttemptState(), keyId: null, attempts: 0, waitedMs: 0 };
   const entry = settings.ledger.open(grant.item);
   let failure: unknown = null;
   try {
-    if (generates && price === null && settings.budget.hasChosenCostLimit === true) throw unpriced(who);
+    if (generates && price === null && settings.budget.hasChosenCostLimit === true) throw unpriced(asked);
     await entry.reserve(reservedUsd, signal);
-    await serve(call, sink, { ...who, estimatedInputTokens, deadlineMs, signal }, boundMs, settings, served);
+    await serve(call, sink, { ...asked, signal }, boundMs, settings, soFar);
   } catch (error) {
     failure = error;
     sink.fail(error);
   }
-  const { progress, keyId, attempts, waitedMs } = served;
-  const { answered, stopReason, complete, failed } = progress.tally;
-  const usage = usageOf(progress.tally);
+  const { state, keyId, attempts, waitedMs } = soFar;
+  const { begun, tally } = state;
+  const { answered } = tally;
+  const usage = usageOf(tally);
   const left = signal.aborted;
-  const paidUsd = priced(settings, call, progress);
+  const paidUsd = priced(settings, call, state);
   const mostUsd = price === null || usage === null ? reservedUsd : costUsd(usage, price);
   const error = failure === null || left ? null : toErrorRecord(failure);
-  const refusal = error ?? (left ? null : progress.refusal);
-  const good = failure === null && complete && !failed && progress.begun;
-  const model = `${who.vendor}:${answered ?? who.model}`;
-  const { begun } = progress;
+  const refusal = error ?? (left ? null : state.refusal);
+  const good = failure === null && tally.complete && !tally.failed && begun;
+  const model = `${route.vendor}:${answered ?? asked.model}`;
   const end = { model, usage, costUsd: paidUsd, answered, begun, good: good && refusal === null, refusal };
   entry.close(paidUsd ?? mostUsd, generates ? end : null);
-  onEvent({
-    type: 'gateway-call',
-    ...who,
-    kind: route.kind,
-    answered,
-    stopReason,
-    keyId,
-    status: progress.status ?? (left || failure === null ? null : failureOf(failure, route.format).status),
-    attempts,
-    waitedMs,
-    usage,
-    costUsd: paidUsd,
-    durationMs: clock.now() - startedMs,
-    callerLeft: left,
-    error,
-  });
+  const span = currentSpan();
+  span.set(answerAttributes({ answered, usage, costUsd: paidUsd, finish: tally.stopReason }));
+  if (error !== null || left) span.fail(error?.problem.code ?? 'caller-left');
+  // The vendor's last status, or what the caller got without one; null: the caller left.
+  const status = state.status ?? (left || failure === null ? null : failureOf(failure, route.format).status);
+  const { vendor } = route;
+  const spent = { attempts, waitedMs, durationMs: clock.now() - startedMs, costUsd: paidUsd, usage };
+  onEvent(grant.item, { type: 'gateway-call', vendor, model: asked.model, keyId, status, ...spent });
   return good;
 }
 
-/** Tries keys until one serves the request, or none can. */
+/** Tries keys until one serves the request or none can. */
 async function serve(
   call: Call,
-  sink: Sink,
+  sink: AnswerSink,
   { signal, ...asked }: LeaseRequest,
   boundMs: number,
   settings: ExchangeSettings,
-  served: Served,
+  soFar: ExchangeState,
 ): Promise<void> {
   const { upstream } = settings;
   const tooLong = new AbortController();
-  // The same object for every attempt: the pool knows a retry by it, and serves it first.
+  // The same object for every attempt: the pool recognises a retry by it, and serves it first.
   const request: LeaseRequest = { ...asked, signal: AbortSignal.any([signal, tooLong.signal]) };
   for (;;) {
     sink.phase('queued');
-    const lease = await tracedWait(call, () => leaseWithin(boundMs, request, tooLong, settings, served));
-    const progress = newProgress();
-    Object.assign(served, { keyId: lease.keyId, progress });
-    served.attempts += 1;
-    const outcome = await tracedAttempt({ call, keyId: lease.keyId, number: served.attempts, progress }, () =>
-      attempt({ call, lease, sink, upstream, progress, signal }),
+    const lease = await tracedWait(call, () => leaseWithin(boundMs, request, tooLong, settings, soFar));
+    const state = newAttemptState();
+    Object.assign(soFar, { keyId: lease.keyId, state });
+    soFar.attempts += 1;
+    const outcome = await tracedAttempt({ call, keyId: lease.keyId, number: soFar.attempts, state }, () =>
+      attempt({ call, lease, sink, upstream, state, signal }),
     );
     if (outcome === 'done') return;
-    if (served.attempts >= MAX_ATTEMPTS) throw neverServed(call.route.vendor, progress.status);
+    if (soFar.attempts >= MAX_ATTEMPTS) throw neverServed(call.route.vendor, state.status);
   }
 }
 
-/** Waits for a key. All waits of one request together are bounded, whatever the pool thinks; long ones are events. */
+/** Waits for a key. The sum of all waits of one request is bounded; long ones are reported. */
 async function leaseWithin(
   boundMs: number,
   request: LeaseRequest,
   tooLong: AbortController,
   { pool, clock, onEvent }: ExchangeSettings,
-  served: Served,
+  soFar: ExchangeState,
 ): Promise<Lease> {
-  const { item, vendor, model } = request;
+  const { item, vendor } = request;
   const fromMs = clock.now();
-  const leftMs = boundMs - served.waitedMs;
+  const leftMs = boundMs - soFar.waitedMs;
   const granted = new AbortController();
-  let outlook: Outlook | null = null;
+  let expected: ExpectedWait | null = null;
   const watch = async (): Promise<void> => {
-    await clock.sleep(Math.max(0, Math.min(MOMENT_MS, leftMs)), granted.signal);
+    await clock.sleep(Math.max(0, Math.min(SHORT_WAIT_MS, leftMs)), granted.signal);
     if (granted.signal.aborted) return;
-    outlook = pool.outlook(request);
-    const { reason, untilMs } = outlook;
+    expected = pool.expectedWait(request);
+    const { reason, untilMs } = expected;
     const forMs = untilMs === null ? null : Math.max(0, untilMs - clock.now());
-    onEvent({ type: 'gateway-waiting', item, vendor, model, reason, forMs });
-    await clock.sleep(Math.max(0, leftMs - MOMENT_MS), granted.signal);
+    onEvent(item, { type: 'quota-waiting', vendor, reason, forMs });
+    await clock.sleep(Math.max(0, leftMs - SHORT_WAIT_MS), granted.signal);
     if (!granted.signal.aborted) tooLong.abort(waitedTooLong(vendor, boundMs));
   };
   void watch();
@@ -215,14 +164,14 @@ async function leaseWithin(
   } finally {
     granted.abort();
     const waitedMs = clock.now() - fromMs;
-    served.waitedMs += waitedMs;
-    const known = outlook as Outlook | null;
-    if (known !== null) onEvent({ type: 'gateway-resumed', item, vendor, model, reason: known.reason, waitedMs });
+    soFar.waitedMs += waitedMs;
+    const known = expected as ExpectedWait | null;
+    if (known !== null) onEvent(item, { type: 'quota-resumed', vendor, reason: known.reason, waitedMs });
   }
 }
 
-/** What it cost by what is known; null where the price or the usage is not. Refused requests cost nothing. */
-function priced(settings: ExchangeSettings, { route, facts }: Call, { begun, tally }: Progress): number | null {
+/** The cost; null if the price or the usage is unknown. Refused requests cost nothing. */
+function priced(settings: ExchangeSettings, { route, facts }: Call, { begun, tally }: AttemptState): number | null {
   if (!begun || route.kind !== 'generate') return 0;
   const price = priceFor(settings, route.vendor, tally.answered) ?? priceFor(settings, route.vendor, facts.model);
   const usage = usageOf(tally);
@@ -234,13 +183,13 @@ function priceFor({ prices }: ExchangeSettings, vendor: VendorName, model: strin
   return priceOf(`${vendor}:${model}`, prices);
 }
 
-/** What no model of this name can exceed, as far as anything is known; null where nothing is. */
+/** The highest price that the model may have; null if no price of its vendor is known. */
 function boundOf(settings: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
   return priceFor(settings, vendor, model) ?? dearestPrice(vendor, settings.prices);
 }
 
-function unpriced({ vendor, model }: Who): AgentosError {
-  const detail = `no price of ${vendor} is known, so a cost limit could not be kept for ${model}; add it under prices in agentos.yaml`;
+function unpriced({ vendor, model }: Pick<LeaseRequest, 'vendor' | 'model'>): AgentosError {
+  const detail = `no price of ${vendor} is known, so ${model} can't be kept within a cost limit; add its price under prices in agentos.yaml`;
   return new AgentosError({ code: 'provider-refused-request', provider: vendor, status: 402, detail });
 }
 
@@ -255,15 +204,15 @@ function waitedTooLong(provider: VendorName, boundMs: number): AgentosError {
   return new AgentosError(problem, { retry: 'quota' });
 }
 
-/** Does the work of a request at its place in the trace of the run. */
+/** Runs the work of a request at its place in the trace of the run. */
 export type TraceRequest = <T>(request: GatewayRequest, work: () => Promise<T>) => Promise<T>;
 
-/** A lease is there at once unless there is something to wait for. */
+/** Shorter waits for a lease get no span. */
 const WAIT_FROM_MS = 50;
 
 /**
- * A request of a worker belongs to the span that its header names, which is the call of the model. An agent's has none of
- * ours: then the call is a span that begins here.
+ * The request of a worker belongs to the span in its header: the model call. The request of an agent has no such header, so its
+ * span starts here.
  */
 export function tracedExchange<T>(
   trace: TraceRequest | undefined,
@@ -286,14 +235,6 @@ export function tracedExchange<T>(
     },
   };
   return trace(request, work);
-}
-
-/** What a call used, on the span that began here; called where the call ends. */
-export function noteCall({ answered, usage, costUsd, stopReason, error, callerLeft }: GatewayCall): void {
-  const span = currentSpan();
-  span.set(answerAttributes({ answered, usage, costUsd, finish: stopReason }));
-  if (error !== null) span.fail(error.problem.code);
-  else if (callerLeft) span.fail('caller-left');
 }
 
 function tracedWait<T>({ route }: Call, work: () => Promise<T>): Promise<T> {

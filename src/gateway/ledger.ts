@@ -1,70 +1,48 @@
 import { AgentosError, type ErrorRecord } from '../core/errors.ts';
 import { addUsage, addUse, type BudgetLimits, type ModelUse, NO_USAGE, type Price, type Usage } from '../core/money.ts';
 
-/** Where the holder of an item's token reads its account: GET, on the gateway itself. */
+/** GET this path of the gateway with an item's token to read its account. */
 export const ACCOUNT_PATH = '/agentos/account';
 
-/** What an item's calls came to so far, for programs that see them only from the outside: two readings differ by what ran between them. */
+/** What an item's calls have used so far. Two readings differ by what ran between them. */
 export interface Account {
   usage: Usage;
-  /** Of the calls whose price and usage are known. */
+  /** Sum over the calls whose price and usage are known. */
   costUsd: number;
-  /** Calls whose cost is not known. */
+  /** Calls whose cost is unknown. */
   unpriced: number;
   /** Calls that a vendor answered. */
   calls: number;
-  /** The same by model. */
+  /** Usage and cost by model. */
   models: ModelUse[];
-  /** Calls under way, those that wait for a key too. The gateway bounds them, so silence meanwhile is not idleness. */
+  /** Calls in flight or waiting for a key. The gateway bounds them, so silence meanwhile is not idleness. */
   inFlight: number;
   /** The model of the last good answer. */
   answered: string | null;
-  /** Calls that came to no answer. */
+  /** Calls that failed. */
   refusals: number;
-  /** Why the last of them did not; null when a good answer came after it. */
+  /** Why the last of them failed; null after a good answer. */
   refusal: ErrorRecord | null;
 }
 
-/** How a call for an answer ended. */
+/** How a `generate` call ended. */
 export interface CallEnd {
-  /** With its vendor. */
+  /** With its vendor: `anthropic:claude-opus-5`. */
   model: string;
   usage: Usage | null;
-  /** Null: not known. */
+  /** Null: unknown. */
   costUsd: number | null;
   answered: string | null;
-  /** The vendor began to answer. */
+  /** The vendor started to answer. */
   begun: boolean;
-  /** And came to a good end. */
+  /** The answer is complete and good. */
   good: boolean;
   refusal: ErrorRecord | null;
 }
 
-/** One call in the ledger. */
-export interface LedgerCall {
-  /**
-   * Throws `over-budget` when what is spent leaves no room for the call. When it is only others' reservations that leave
-   * none, it waits for them: most calls cost less than they reserve.
-   */
-  reserve(costUsd: number, signal: AbortSignal): Promise<void>;
-  /** What counts against the limits, and what the account shows: null for a call that asks for no answer. Idempotent. */
-  close(spentUsd: number, end: CallEnd | null): void;
-}
-
-/** What a run and its items have used and spent, and what the calls in flight may still cost. */
-export interface Ledger {
-  open(item: string): LedgerCall;
-  /** Spent by an earlier run whose answers this item takes over: it counts for the item, not for the run. */
-  addToItem(item: string, costUsd: number): void;
-  /** Spent by this run, before the program was started again. */
-  addToRun(costUsd: number): void;
-  accountOf(item: string): Account;
-  spentUsd(item?: string): number;
-}
-
 interface Budget {
   spentUsd: number;
-  /** Of the calls in flight. Summed each time: a running difference of fractions never comes back to zero. */
+  /** Of the calls in flight. Summed each time, because a running sum of fractions drifts from zero. */
   reserved: Set<{ usd: number }>;
 }
 
@@ -72,7 +50,10 @@ interface ItemRecord extends Budget {
   account: Account;
 }
 
-export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): Ledger {
+export type Ledger = ReturnType<typeof createLedger>;
+
+/** What a run and its items have used and spent, and what calls in flight may still cost. */
+export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits) {
   const run: Budget = { spentUsd: 0, reserved: new Set() };
   const items = new Map<string, ItemRecord>();
   const waiting = new Set<() => void>();
@@ -82,7 +63,7 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): L
     items.set(item, record);
     return record;
   };
-  /** True: there is room; false: there will be when others close. */
+  /** False: there will be room when other calls close. Throws if what is spent leaves no room. */
   const hasRoom = (budget: Budget, scope: 'item' | 'run', limitUsd: number | null, costUsd: number): boolean => {
     if (limitUsd === null) return true;
     const { spentUsd } = budget;
@@ -103,13 +84,18 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): L
     });
 
   return {
-    open(item) {
+    /** Opens an entry for one more call of an item. */
+    open(item: string) {
       const record = recordOf(item);
       const reserved = { usd: 0 };
       let isOpen = true;
       record.account = { ...record.account, inFlight: record.account.inFlight + 1 };
       return {
-        async reserve(costUsd, signal) {
+        /**
+         * Throws `over-budget` if what is spent leaves no room for the call. If only the reservations of other calls leave no room,
+         * it waits for them: most calls cost less than they reserve.
+         */
+        async reserve(costUsd: number, signal: AbortSignal): Promise<void> {
           for (;;) {
             signal.throwIfAborted();
             const itemHas = hasRoom(record, 'item', maxCostPerItemUsd, costUsd);
@@ -119,7 +105,8 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): L
           reserved.usd = costUsd;
           for (const budget of [record, run]) budget.reserved.add(reserved);
         },
-        close(spentUsd, end) {
+        /** `spentUsd` counts against the limits; `end` goes into the account, and is null unless the call generates. Idempotent. */
+        close(spentUsd: number, end: CallEnd | null): void {
           if (!isOpen) return;
           isOpen = false;
           for (const budget of [record, run]) {
@@ -132,14 +119,14 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits): L
         },
       };
     },
-    addToItem(item, costUsd) {
+    addToItem(item: string, costUsd: number): void {
       recordOf(item).spentUsd += costUsd;
     },
-    addToRun(costUsd) {
+    addToRun(costUsd: number): void {
       run.spentUsd += costUsd;
     },
-    accountOf: (item) => items.get(item)?.account ?? EMPTY,
-    spentUsd: (item) => (item === undefined ? run.spentUsd : (items.get(item)?.spentUsd ?? 0)),
+    accountOf: (item: string): Account => items.get(item)?.account ?? EMPTY,
+    spentUsd: (item?: string): number => (item === undefined ? run.spentUsd : (items.get(item)?.spentUsd ?? 0)),
   };
 }
 
@@ -172,15 +159,15 @@ function withCall(account: Account, end: CallEnd): Partial<Account> {
 
 /** The longest reply of today's models, for requests that name no limit. */
 const LONGEST_OUTPUT_TOKENS = 128_000;
-/** Nearly all replies are shorter. */
+/** Almost all replies are shorter. */
 const USUAL_OUTPUT_TOKENS = 16_384;
-/** Of a limit, what one reply may reserve beyond the usual one. */
+/** The share of a limit that one reply may reserve, if that is more than a usual reply. */
 const LARGEST_SHARE = 0.2;
 
 /**
- * What is reserved for a call: the longest reply that it allows itself, so that the limit holds whatever the model says.
- * Requests allow themselves far more than they use, and a small limit would refuse what it can well pay: from a fifth of
- * the limit on, only a usual reply is reserved, and a longer one can exceed the limit by the difference.
+ * What a call reserves: the longest reply that the request allows, so that the limit holds whatever the model says. Requests allow
+ * far more than they use, and a small limit would refuse calls that it can pay for. So at most a fifth of the limit, or a usual
+ * reply, is reserved; a longer reply can exceed the limit by the difference.
  */
 export function expectedCostUsd(
   price: Price,

@@ -1,29 +1,21 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { Caller, Sink } from './caller.ts';
+import type { AnswerSink, Caller } from './caller.ts';
 import type { Headers } from './upstream.ts';
 
-/** The longest reply has some 100,000 tokens; in events that is less than this. */
+/** The longest reply has about 100,000 tokens; as events that is less than this. */
 const MAX_RECORDING_BYTES = 32 * 1024 * 1024;
 
-/** Tells one answer to a question from another: a relay may only join two pieces of the same one. */
+/** Identifies an answer: a relay may only join two pieces of the same one. */
 export const ANSWER_HEADER = 'x-agentos-answer';
 
 type Ending = { how: 'end' } | { how: 'whole' } | { how: 'fail'; error: unknown };
 
-/** An answer that is kept while it comes, so that its caller may die and ask again. */
-interface Recording extends Sink {
-  readonly bytes: number;
-  /** Fires when no caller wants it and nothing was paid yet. */
-  readonly unwanted: AbortSignal;
-  /** Gives the caller all there is, then what comes, at its own pace. Resolves when it has all or is gone. */
-  deliverTo(caller: Caller): Promise<void>;
-  /** From now on it continues only while a caller waits for it. */
-  disown(): void;
-}
+type Recording = ReturnType<typeof createRecording>;
 
-function createRecording(vendor: VendorName): Recording {
+/** An answer that is recorded as it arrives, so that its caller may die and its successor asks again. */
+function createRecording(vendor: VendorName) {
   const id = randomUUID();
   const unwanted = new AbortController();
   const chunks: Uint8Array[] = [];
@@ -35,7 +27,7 @@ function createRecording(vendor: VendorName): Recording {
   let callers = 0;
   let news = Promise.withResolvers<void>();
 
-  const changed = (): void => {
+  const wakeReaders = (): void => {
     news.resolve();
     news = Promise.withResolvers();
   };
@@ -51,7 +43,7 @@ function createRecording(vendor: VendorName): Recording {
   };
   const finish = (how: Ending): void => {
     ending ??= how;
-    changed();
+    wakeReaders();
   };
 
   const deliver = async (caller: Caller): Promise<void> => {
@@ -77,35 +69,18 @@ function createRecording(vendor: VendorName): Recording {
     }
   };
 
-  return {
-    get bytes() {
-      return bytes;
-    },
-    unwanted: unwanted.signal,
-    async deliverTo(caller) {
-      callers += 1;
-      try {
-        await deliver(caller);
-      } finally {
-        callers -= 1;
-        giveUpIfUnwanted();
-      }
-    },
-    disown() {
-      owned = false;
-      giveUpIfUnwanted();
-    },
+  const sink: AnswerSink = {
     phase(next) {
       phase = next;
       giveUpIfUnwanted();
     },
     head(status, headers) {
       head = { status, headers: { ...headers, [ANSWER_HEADER]: id } };
-      changed();
+      wakeReaders();
     },
     write(chunk) {
       keep(chunk);
-      changed();
+      wakeReaders();
       return undefined;
     },
     end: () => finish({ how: 'end' }),
@@ -116,6 +91,27 @@ function createRecording(vendor: VendorName): Recording {
     },
     fail: (error) => finish({ how: 'fail', error }),
   };
+  return {
+    sink,
+    bytes: () => bytes,
+    /** Aborted when no caller wants it and nothing was paid yet, or nobody may come back for it. */
+    unwanted: unwanted.signal,
+    /** Sends the caller what is recorded, then what arrives, at its own pace. Resolves when the caller has everything or is gone. */
+    async deliverTo(caller: Caller): Promise<void> {
+      callers += 1;
+      try {
+        await deliver(caller);
+      } finally {
+        callers -= 1;
+        giveUpIfUnwanted();
+      }
+    },
+    /** From now on the call continues only while a caller waits for it. */
+    disown(): void {
+      owned = false;
+      giveUpIfUnwanted();
+    },
+  };
 }
 
 export interface AnswerBounds {
@@ -123,8 +119,8 @@ export interface AnswerBounds {
   maxBytes: number;
 }
 
-/** Which answer is meant: the same step with another body is another question. */
-export interface Question {
+/** The same step with another body is another question. */
+interface Question {
   item: string;
   step: string;
   vendor: VendorName;
@@ -132,7 +128,7 @@ export interface Question {
   body: Uint8Array;
 }
 
-interface Kept {
+interface KeptAnswer {
   item: string;
   hash: string;
   recording: Recording;
@@ -140,57 +136,57 @@ interface Kept {
 }
 
 /**
- * Answers of durable steps, from the moment they are asked for until their item forgets them: a caller that died comes
- * back for what is already paid. Failures are not kept, and the oldest answers go when there are too many.
+ * The answers of durable steps, from the request until their item forgets them: the successor of a caller that died gets what is
+ * already paid for. Failures are not kept, and the oldest answers are dropped when there are too many.
  */
-export interface Answers {
-  /** The answer that is there or on its way; otherwise `ask` is called, and resolves to whether its answer is worth keeping. */
-  join(
-    question: Question,
-    ask: (recording: Recording) => Promise<boolean>,
-  ): { recording: Recording; reused: 'no' | 'in-flight' | 'finished' };
-  /** Its answers were stored or are not wanted any more. What is in flight continues only while a caller waits for it. */
-  forget(item: string): void;
-}
+export function createAnswers({ maxAnswers, maxBytes }: AnswerBounds) {
+  const answers = new Map<string, KeptAnswer>();
 
-export function createAnswers({ maxAnswers, maxBytes }: AnswerBounds): Answers {
-  const answers = new Map<string, Kept>();
-
-  const drop = (key: string, kept: Kept): void => {
+  const drop = (key: string, kept: KeptAnswer): void => {
     if (answers.get(key) === kept) answers.delete(key);
     kept.recording.disown();
   };
   const makeRoom = (): void => {
     const finished = [...answers].filter(([, kept]) => kept.finished);
-    let bytes = finished.reduce((sum, [, { recording }]) => sum + recording.bytes, 0);
+    let bytes = finished.reduce((sum, [, { recording }]) => sum + recording.bytes(), 0);
     let count = finished.length;
     for (const [key, kept] of finished) {
       if (count <= maxAnswers && bytes <= maxBytes) return;
       drop(key, kept);
       count -= 1;
-      bytes -= kept.recording.bytes;
+      bytes -= kept.recording.bytes();
     }
   };
 
   return {
-    join(question, ask) {
+    /** Returns the answer that is recorded or in flight. Otherwise calls `ask`, which resolves to whether its answer is worth keeping. */
+    join(
+      question: Question,
+      ask: (sink: AnswerSink, unwanted: AbortSignal) => Promise<boolean>,
+    ): { recording: Recording; reused: boolean } {
       const key = JSON.stringify([question.item, question.step]);
       const hash = hashOf(question);
       const there = answers.get(key);
       if (there?.hash === hash && !there.recording.unwanted.aborted) {
-        return { recording: there.recording, reused: there.finished ? 'finished' : 'in-flight' };
+        return { recording: there.recording, reused: true };
       }
       if (there !== undefined) drop(key, there);
-      const kept: Kept = { item: question.item, hash, recording: createRecording(question.vendor), finished: false };
+      const kept: KeptAnswer = {
+        item: question.item,
+        hash,
+        recording: createRecording(question.vendor),
+        finished: false,
+      };
       answers.set(key, kept);
-      void ask(kept.recording).then((worthKeeping) => {
+      void ask(kept.recording.sink, kept.recording.unwanted).then((worthKeeping) => {
         kept.finished = worthKeeping;
         if (!worthKeeping) drop(key, kept);
         makeRoom();
       });
-      return { recording: kept.recording, reused: 'no' };
+      return { recording: kept.recording, reused: false };
     },
-    forget(item) {
+    /** Drops the answers of an item. Calls in flight continue only while a caller waits for them. */
+    forget(item: string): void {
       for (const [key, kept] of answers) if (kept.item === item) drop(key, kept);
     },
   };

@@ -1,15 +1,16 @@
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { type Duplex, pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, systemCode } from '../core/errors.ts';
-import { definedOnly } from '../core/json.ts';
-import type { VendorName } from '../core/keys.ts';
+import { AgentosError, type ErrorRecord, systemCode, toErrorRecord } from '../core/errors.ts';
+import { definedOnly, parseJson } from '../core/json.ts';
+import type { VendorKey, VendorName } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
-import { Secret } from '../core/secret.ts';
-import { detailOf } from '../models/detail.ts';
-import type { VendorAgents } from '../models/vendor-agents.ts';
+import type { Secret } from '../core/secret.ts';
+import { type VendorAgents, vendorBaseUrl } from '../models/endpoint.ts';
+import { connectionLost, vendorFailure } from '../models/vendor-failure.ts';
 
 export interface UpstreamRequest {
   vendor: VendorName;
@@ -17,26 +18,23 @@ export interface UpstreamRequest {
   method: string;
   headers: Headers;
   body: Buffer | null;
-  /** Kept out of every error. */
+  /** Masked in every error. */
   secret: string;
   signal: AbortSignal;
 }
 
-/** One request to a vendor. Every failure is an `AgentosError`, or the signal's reason. */
-export interface Flight {
+/** A response whose body is read as it arrives. Every failure is an `AgentosError`, or the signal's reason. */
+export interface VendorResponse {
   response: IncomingMessage;
-  /** The body, decoded if the vendor compressed it unasked. The idle bound counts only while the reader waits, not while the vendor waits for the reader. */
+  /** The body, decompressed. The idle bound counts only while the reader waits for the vendor, not the other way round. */
   chunks(): AsyncGenerator<Buffer, void, undefined>;
   /** Closes the connection if it is still open. */
   stop(): void;
 }
 
-export interface Upstream {
-  send(request: UpstreamRequest): Promise<Flight>;
-  close(): void;
-}
+export type Upstream = ReturnType<typeof createUpstream>;
 
-export function createUpstream({ idleMs }: { idleMs: number }, agents: VendorAgents): Upstream {
+export function createUpstream({ idleMs }: { idleMs: number }, agents: VendorAgents) {
   const open = ({ url, method, headers, body }: UpstreamRequest): ClientRequest => {
     const options = {
       method,
@@ -51,26 +49,26 @@ export function createUpstream({ idleMs }: { idleMs: number }, agents: VendorAge
     return request;
   };
   return {
-    async send(request) {
+    async send(request: UpstreamRequest): Promise<VendorResponse> {
       try {
-        return await fly(request, open(request), idleMs);
+        return await sendOnce(request, open(request), idleMs);
       } catch (error) {
         if (!(error instanceof StaleConnection)) throw error;
-        return await fly(request, open(request), idleMs);
+        return await sendOnce(request, open(request), idleMs);
       }
     },
-    close() {
+    close(): void {
       agents['http:'].destroy();
       agents['https:'].destroy();
     },
   };
 }
 
-/** The vendor closed a kept connection just as it was used again: the request never arrived. */
+/** The vendor closed a kept-alive connection just as we used it again: the request never arrived. */
 class StaleConnection extends Error {}
 
-function fly(request: UpstreamRequest, client: ClientRequest, idleMs: number): Promise<Flight> {
-  const { vendor, signal } = request;
+function sendOnce(request: UpstreamRequest, client: ClientRequest, idleMs: number): Promise<VendorResponse> {
+  const { vendor, secret, signal } = request;
   let end: { reason: unknown } | null = null;
   let readerBusy = false;
 
@@ -85,7 +83,7 @@ function fly(request: UpstreamRequest, client: ClientRequest, idleMs: number): P
     if (readerBusy) idle.refresh();
     else stop(new AgentosError({ code: 'call-idle', what: vendor, afterMs: idleMs }, { retry: 'idle' }));
   });
-  const landed = (): void => {
+  const settled = (): void => {
     idle.stop();
     signal.removeEventListener('abort', aborted);
   };
@@ -100,29 +98,29 @@ function fly(request: UpstreamRequest, client: ClientRequest, idleMs: number): P
       }
     } catch (error) {
       if (end !== null) throw end.reason;
-      throw lost(request, error, 'provider-bad-reply', 'the answer broke off');
+      throw connectionLost({ provider: vendor, secret }, error, 'provider-bad-reply', 'the answer broke off');
     } finally {
-      landed();
+      settled();
     }
   }
 
   return new Promise((resolve, reject) => {
     client.on('error', (error) => {
-      landed();
+      settled();
       if (end !== null) return reject(end.reason);
       if (client.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(systemCode(error) ?? '')) {
         return reject(new StaleConnection());
       }
-      reject(lost(request, error, 'provider-unreachable', request.url.host));
+      reject(connectionLost({ provider: vendor, secret }, error, 'provider-unreachable', request.url.host));
     });
     client.once('close', () => {
-      // Destroyed without an error: a caller that waits for the head still has to be rejected.
-      landed();
+      // Destroyed without an error: still reject a caller that waits for the response.
+      settled();
       if (end !== null) reject(end.reason);
     });
     client.once('response', (response) => {
       idle.refresh();
-      response.once('end', landed);
+      response.once('end', settled);
       resolve({ response, chunks: () => chunks(response), stop: () => stop(null) });
     });
     if (signal.aborted) aborted();
@@ -140,27 +138,42 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
 
 function decoded(response: IncomingMessage): AsyncIterable<Buffer> {
   const decoder = DECODERS[response.headers['content-encoding']?.trim().toLowerCase() ?? ''];
-  // The reader gets the error from the last stream.
+  // The reader gets errors from the last stream of the pipeline.
   return decoder === undefined ? response : pipeline(response, decoder(), () => {});
 }
 
-function lost(
-  { vendor, secret }: UpstreamRequest,
-  error: unknown,
-  code: 'provider-unreachable' | 'provider-bad-reply',
-  where: string,
-): AgentosError {
-  const origin = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error;
-  const system = systemCode(origin);
-  const message = origin instanceof Error ? origin.message : String(origin);
-  const known = system !== null && !message.includes(system) ? [system] : [];
-  const detail = detailOf([where, ...known, message].filter(Boolean).join(': '), secret);
-  return new AgentosError({ code, provider: vendor, detail }, { retry: 'transient' });
+const TRY_MS = 15_000;
+
+/** Asks for the list of models, which is free with every vendor. Null: the key works. */
+export async function tryKey(
+  { vendor, secret: key }: VendorKey,
+  { endpoint, agents }: { endpoint: string | undefined; agents: VendorAgents },
+): Promise<ErrorRecord | null> {
+  const secret = key.reveal();
+  const signal = AbortSignal.timeout(TRY_MS);
+  try {
+    const url = new URL(`${vendorBaseUrl(vendor, endpoint)}/models`);
+    const version = vendor === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {};
+    const headers = { ...keyHeader(vendor, secret), ...version };
+    const request = { vendor, url, method: 'GET', headers, body: null, secret, signal };
+    const received = await createUpstream({ idleMs: TRY_MS }, agents).send(request);
+    const { response } = received;
+    const { statusCode: status = 0 } = response;
+    const body = parseJson(await text(received.chunks()));
+    if (status >= 200 && status < 300) return null;
+    const answer = { status, headers: plainHeaders(response.headers), body, fallback: `status ${status}` };
+    return toErrorRecord(vendorFailure({ ...answer, provider: vendor, secret, nowMs: Date.now() }));
+  } catch (error) {
+    return toErrorRecord(
+      error instanceof AgentosError
+        ? error
+        : connectionLost({ provider: vendor, secret }, error, 'provider-unreachable', ''),
+    );
+  }
 }
 
 export type Headers = Record<string, string | string[]>;
 
-/** They speak of one connection, and there are two. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -175,25 +188,25 @@ const HOP_BY_HOP = [
 
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie'];
 
-/** Set for what is really sent; compressed answers could not be metered as they pass. */
+/** Replaced by our own. We ask for uncompressed answers, so that they can be metered as they pass. */
 const REPLACED = ['host', 'content-length', 'content-encoding', 'accept-encoding'];
 
-/** Between the caller and us; whose trace it is, is nothing to the vendor. */
+/** Vendors don't get our trace context. */
 const TRACE = ['traceparent', 'tracestate', 'baggage'];
 
-/** Between our own processes and us: a vendor that sends one would speak in our name. */
+/** For our own processes only: a vendor that sends one must not speak in our name. */
 function isOurs(name: string): boolean {
   return name.startsWith('x-agentos-');
 }
 
-/** The caller's headers as the vendor gets them, but for the key. */
+/** The caller's headers as the vendor gets them, without the key. */
 export function requestHeaders(headers: IncomingHttpHeaders): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...CREDENTIALS, ...REPLACED, ...TRACE]);
   const kept = Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOurs(name));
   return { ...definedOnly(Object.fromEntries(kept)), 'accept-encoding': 'identity' };
 }
 
-/** A compatible server that wants no key gets no header. */
+/** A compatible server that needs no key gets no header. */
 export function keyHeader(vendor: VendorName, key: string): Headers {
   switch (vendor) {
     case 'anthropic':
@@ -206,14 +219,13 @@ export function keyHeader(vendor: VendorName, key: string): Headers {
   }
 }
 
-/** The vendor's headers as the caller gets them: those of the bytes that are passed on. Cookies belong to the holder of the key. */
-export function responseHeaders(headers: IncomingHttpHeaders, key: string): Headers {
+/** The vendor's headers as the caller gets them. Cookies belong to the holder of the key. */
+export function responseHeaders(headers: IncomingHttpHeaders, key: Secret): Headers {
   const dropped = new Set([...HOP_BY_HOP, ...namedByConnection(headers), ...REPLACED, 'set-cookie']);
   const kept = definedOnly(
     Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name) && !isOurs(name))),
   );
-  if (key === '') return kept;
-  const mask = createMask([new Secret(key)]);
+  const mask = createMask([key]);
   return Object.fromEntries(
     Object.entries(kept).map(([name, value]) => [name, Array.isArray(value) ? value.map(mask) : mask(value)]),
   );

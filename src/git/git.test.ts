@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { stackedBase } from './branches.ts';
+import { createGit } from './git.ts';
 
 /** A program that says that it ran: nothing of a repository's settings may start it. */
 async function trap(bench: WorktreeBench): Promise<{ program: string; sprung: () => Promise<string> }> {
@@ -91,5 +92,22 @@ test('a missing object is not fetched: the remote could name any program', async
   ] as const)
     bench.git('config', name, value);
   await expect(bench.user.run(['cat-file', 'blob', '1'.repeat(40)])).rejects.toMatchObject({ code: 'git-failed' });
+  expect(await sprung()).toBe('');
+});
+
+test('an address that names a program runs none, and no program of the project is taken for git', async () => {
+  const bench = await worktreeBench();
+  const { program, sprung } = await trap(bench);
+  bench.git('config', 'protocol.ext.allow', 'always');
+  bench.git('config', 'remote.origin.url', `ext::${program}`);
+  await expect(bench.user.run(['fetch', 'origin'], { isNetworked: true })).rejects.toMatchObject({
+    code: 'git-failed',
+  });
+  const bin = join(bench.root, 'node_modules', '.bin');
+  await mkdir(bin, { recursive: true });
+  await writeFile(join(bin, 'git'), `#!/bin/sh\nexec ${program} "$@"\n`);
+  await chmod(join(bin, 'git'), 0o755);
+  const path = [bin, 'node_modules/.bin', bench.env['PATH']].join(':');
+  expect(await createGit(bench.root, { ...bench.env, PATH: path }).text(['rev-parse', 'HEAD'])).toBe(bench.head);
   expect(await sprung()).toBe('');
 });

@@ -2,7 +2,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
+import { usersPath } from '../process/program.ts';
 import { traced, withTraceparent } from '../telemetry/tracer.ts';
+import { createObjectReader, type GitObject } from './object-reader.ts';
 
 const TIMEOUT_MS = 60_000;
 const LARGEST_OUTPUT_BYTES = 256 * 1024 * 1024;
@@ -27,6 +29,8 @@ export interface Git {
   readonly directory: string;
   run(args: string[], options?: GitRunOptions): Promise<Buffer>;
   text(args: string[], options?: GitRunOptions): Promise<string>;
+  /** An object by any name that git takes, such as `HEAD:src`; null if there is none. One process reads many. */
+  object(name: string): Promise<GitObject | null>;
 }
 
 /** Which repository, whose files and which index, said outright: git then never looks around for them. */
@@ -51,7 +55,7 @@ export function createGit(
     ? { GIT_DIR: binding.gitDir, GIT_WORK_TREE: binding.workTree, GIT_INDEX_FILE: binding.indexFile }
     : {};
   const always = { GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', LC_ALL: 'C' };
-  const environment = { ...withoutLocation(env), ...place, ...always };
+  const environment = { ...withoutLocation(env), PATH: usersPath(env['PATH']), ...place, ...always };
 
   const run = (args: string[], options: GitRunOptions = {}): Promise<Buffer> =>
     traced(`git ${verbOf(args)}`, {}, async () => {
@@ -59,22 +63,37 @@ export function createGit(
       return runGit(args, options, [...off, ...settings]);
     });
 
+  const failure = (args: string[], exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
+    systemCode(cause) === 'ENOENT'
+      ? new AgentosError({ code: 'git-missing' }, { cause })
+      : new AgentosError(
+          { code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail: withoutLogins(detail) },
+          { cause },
+        );
+  const environmentWith = (settingsNow: readonly GitSetting[], options: GitRunOptions): Record<string, string> =>
+    withTraceparent({
+      ...withSettings(environment, settingsNow),
+      // The first is for a git that does not know GIT_NO_LAZY_FETCH; of the others none runs a program that an address names.
+      GIT_ALLOW_PROTOCOL: options.isNetworked ? 'file:git:http:https:ssh' : 'none',
+      ...options.env,
+    });
+  const batch = ['cat-file', '--batch'];
+  const object = createObjectReader(
+    () =>
+      spawn('git', [...SETTINGS, ...batch], {
+        cwd: directory,
+        env: environmentWith(settings, {}),
+        stdio: ['pipe', 'pipe', 'ignore'],
+      }),
+    (cause) => failure(batch, null, String(cause), cause),
+  );
+
   function runGit(args: string[], options: GitRunOptions, settingsNow: readonly GitSetting[] = []): Promise<Buffer> {
     const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
-    const failed = (exitCode: number | null, detail: string, cause?: unknown): AgentosError =>
-      new AgentosError(
-        { code: 'git-failed', command: `git ${args.join(' ')}`, exitCode, detail: withoutLogins(detail) },
-        { cause },
-      );
     return new Promise((resolve, reject) => {
       const child = spawn('git', [...SETTINGS, ...args], {
         cwd: directory,
-        env: withTraceparent({
-          ...withSettings(environment, settingsNow),
-          // For a git that does not know GIT_NO_LAZY_FETCH.
-          ...(options.isNetworked ? {} : { GIT_ALLOW_PROTOCOL: 'none' }),
-          ...options.env,
-        }),
+        env: environmentWith(settingsNow, options),
         stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
       // A timer of our own: spawn's keeps running to its end when there is no such program.
@@ -99,22 +118,20 @@ export function createGit(
       child.stdin?.end(options.input);
       child.on('error', (error) => {
         timer.stop();
-        const missing = systemCode(error) === 'ENOENT';
-        reject(
-          missing ? new AgentosError({ code: 'git-missing' }, { cause: error }) : failed(null, String(error), error),
-        );
+        reject(failure(args, null, String(error), error));
       });
       child.on('close', (code, signal) => {
         timer.stop();
         options.signal?.removeEventListener('abort', stop);
         if (options.signal?.aborted) reject(options.signal.reason);
         else if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
-        else reject(failed(code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
+        else reject(failure(args, code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
       });
     });
   }
 
-  return { directory, run, text: async (args, options) => (await run(args, options)).toString('utf8').trimEnd() };
+  const text: Git['text'] = async (args, options) => (await run(args, options)).toString('utf8').trimEnd();
+  return { directory, run, text, object };
 }
 
 const SETTINGS = [
@@ -138,7 +155,7 @@ function withSettings(env: Readonly<Record<string, string>>, settings: readonly 
 
 /** What reads or writes files of a checkout, or merges. */
 const RUNS_DRIVERS: ReadonlySet<string> = new Set(
-  'add checkout-index diff merge-tree read-tree status submodule update-index worktree'.split(' '),
+  'add checkout-index diff diff-files merge-tree read-tree status submodule update-index worktree'.split(' '),
 );
 
 const DRIVERS = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;

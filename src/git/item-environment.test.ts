@@ -154,6 +154,7 @@ test('where packages come from is read from the user’s settings; passwords, to
     'find-links = /opt/wheels',
     'client-cert = /home/me/key.pem',
   ]);
+  await write('.config/pnpm/rc', ['manage-package-manager-versions=false', 'script-shell=/home/me/shell']);
   await write('.config/go/env', ['GOPROXY=https://go.example', 'GOAUTH=netrc']);
   await environmentOf(bench, {});
   const read = (path: string): Promise<string> => readFile(join(home, path), 'utf8');
@@ -163,5 +164,6 @@ test('where packages come from is read from the user’s settings; passwords, to
   expect(await read('.config/pip/pip.conf')).toBe(
     '[global]\nextra-index-url =\n    file:///opt/simple\nfind-links = /opt/wheels\n',
   );
+  expect(await read('.config/pnpm/rc')).toBe('manage-package-manager-versions=false\n');
   expect(await read('.config/go/env')).toBe('GOPROXY=https://go.example\n');
 });

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { createGit, type Git } from './git.ts';
+import type { GitObject } from './object-reader.ts';
 
 /** The root of the work tree around a directory; where it may be bare, else the repository itself. */
 export async function findRepository(
@@ -78,16 +79,24 @@ export function commitFiles(
   git: Git,
   commit: string,
 ): { names(folder: string): Promise<readonly string[]>; read(path: string): Promise<string> } {
-  const whole = (args: string[]): Promise<string> =>
-    git.run(args).then(
-      (output) => output.toString('utf8'),
-      () => '',
-    );
   return {
-    names: async (folder) =>
-      (await whole(['ls-tree', '-z', '--name-only', `${commit}:${folder}`])).split('\0').filter((name) => name !== ''),
-    read: (path) => whole(['cat-file', 'blob', `${commit}:${path}`]),
+    async names(folder) {
+      const tree = await git.object(`${commit}:${folder}`);
+      return tree?.type === 'tree' ? namesIn(tree) : [];
+    },
+    read: async (path) => (await readAt(git, [{ ref: commit, path }]))[0] ?? '',
   };
+}
+
+/** A tree is a list of `<mode> <name>\0<id>`, the id in bytes. */
+function namesIn({ id, content }: GitObject): string[] {
+  const names: string[] = [];
+  for (let at = 0; at < content.length; ) {
+    const end = content.indexOf(0, at);
+    names.push(content.toString('utf8', content.indexOf(' ', at) + 1, end));
+    at = end + 1 + id.length / 2;
+  }
+  return names;
 }
 
 export async function openCommit(git: Git, commit: string): Promise<BaseCommit> {
@@ -109,25 +118,27 @@ export async function openCommit(git: Git, commit: string): Promise<BaseCommit> 
     kindOf: (path) => (sizes.has(path) ? 'file' : directories.has(path.replace(/\/+$/, '')) ? 'directory' : null),
     sizeOf: (path) => sizes.get(path) ?? null,
     idOf: (path) => ids.get(path) ?? null,
-    read: (path) => git.run(['cat-file', 'blob', `${commit}:${path}`]),
+    async read(path) {
+      const object = await git.object(`${commit}:${path}`);
+      if (object?.type === 'blob') return object.content;
+      throw new AgentosError({
+        code: 'git-failed',
+        command: `git cat-file blob ${commit}:${path}`,
+        exitCode: null,
+        detail: 'there is no such file',
+      });
+    },
   };
 }
 
-/** The text of files at commits or in trees, in one call; null for one that is not there. */
-export async function readAt(git: Git, wanted: readonly { ref: string; path: string }[]): Promise<(string | null)[]> {
-  if (wanted.length === 0) return [];
-  const input = wanted.map(({ ref, path }) => `${ref}:${path}\n`).join('');
-  const output = await git.run(['cat-file', '--batch'], { input });
-  let at = 0;
-  return wanted.map(() => {
-    const end = output.indexOf(0x0a, at);
-    const [, type, size] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(output.toString('latin1', at, end)) ?? [];
-    at = end + 1;
-    if (size === undefined) return null;
-    const content = type === 'blob' ? output.toString('utf8', at, at + Number(size)) : null;
-    at += Number(size) + 1;
-    return content;
-  });
+/** The text of files at commits or in trees; null for one that does not exist. */
+export function readAt(git: Git, wanted: readonly { ref: string; path: string }[]): Promise<(string | null)[]> {
+  return Promise.all(
+    wanted.map(async ({ ref, path }) => {
+      const object = await git.object(`${ref}:${path}`);
+      return object?.type === 'blob' ? object.content.toString('utf8') : null;
+    }),
+  );
 }
 
 /** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */

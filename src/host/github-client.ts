@@ -5,48 +5,68 @@ import { throttling } from '@octokit/plugin-throttling';
 import Bottleneck from 'bottleneck/light.js';
 import { z } from 'zod';
 import { formatDuration } from '../core/duration.ts';
-import { AgentosError } from '../core/errors.ts';
-import { connectionDetail, hostFailure } from './failure.ts';
-import { fetchLog } from './log-fetch.ts';
-import type { HostOptions, RepositoryFacts } from './port.ts';
-import { createWholeFetch } from './whole-fetch.ts';
+import { AgentosError, usageError } from '../core/errors.ts';
+import { createWholeFetch, fetchLog } from './fetch.ts';
+import {
+  connectionDetail,
+  type HostOptions,
+  hostFailure,
+  orElse,
+  parseResponse,
+  type RepositoryFacts,
+} from './port.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** What is asked for; to follow "may not" and "refused to". */
+/** `what`: the request in words that follow "may not" and "refused to". */
 export interface Ask {
   what: string;
   route: string;
   parameters?: Parameters;
 }
 
-/** GitHub's REST interface, read through schemas. Reads are repeated, writes never: see `forge/port.ts`. */
+/** GitHub's REST API, parsed with schemas. Reads are retried, writes never: see `forge/port.ts`. */
 export interface GitHubClient {
   readonly options: HostOptions;
   get<T>(ask: Ask, schema: z.ZodType<T>): Promise<T>;
-  /** The answer's own status; redirects are not followed. */
+  /** Returns a redirect instead of following it. */
   find<T>(ask: Ask, schema: z.ZodType<T>): Promise<{ value: T } | { status: number; location: string | null }>;
-  /** Every page, or as many as it takes for `most` entries that are wanted. */
+  /** All pages, or as many as contain `most.count` wanted entries. */
   list<T>(ask: Ask, schema: z.ZodType<T>, most?: { count: number; isWanted: (one: T) => boolean }): Promise<T[]>;
   send<T>(ask: Ask, schema: z.ZodType<T>): Promise<T>;
   graphql<T>(what: string, query: string, variables: Parameters, schema: z.ZodType<T>): Promise<T>;
-  /** A log of CI; null: it is not there, or the token may not read it. */
+  /** A CI log; null: it is gone, or the token may not read it. */
   log(ask: Ask): Promise<string | null>;
-  /** Another mark than the last one where the answer is another; costs nothing where it is not. */
+  /** A mark that changes when the response does. A response that did not change since `last` costs no quota. */
   mark(ask: Ask, last: string | null): Promise<string>;
   repository(path: string): Promise<RepositoryFacts>;
+  /** The user of the token; null: the token of an app has none. */
+  viewer(): Promise<string | null>;
+  /** Whether a post may be ours: by the token's user, or by a bot if the token has no user. */
+  isOwn(by: z.infer<typeof user> | null | undefined): Promise<boolean>;
 }
 
-/** Pages that are as large as they may be. */
-export const PAGE = { per_page: 100 };
+const user = z.looseObject({ login: z.string(), type: z.string().optional() });
 
-/** What GitHub calls people who belong to a repository. */
+/** Builds requests below a repository, by its current path: `GET /issues` reads its issues. */
+export function repositoryAsk(client: GitHubClient, path: string) {
+  return async (route: string, what: string, parameters: Parameters = {}): Promise<Ask> => {
+    const [owner, repo] = (await client.repository(path)).path.split('/');
+    const [method = '', rest = ''] = route.split(' ');
+    return { what, route: `${method} /repos/{owner}/{repo}${rest}`, parameters: { owner, repo, ...parameters } };
+  };
+}
+
+/** The largest page that GitHub allows. */
+const PAGE = { per_page: 100 };
+
+/** GitHub's names for people who belong to a repository. */
 export const TRUSTED: ReadonlySet<string> = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
-/** `retryAfter` grows with the square of the tries, from here. */
+/** The delay grows with the square of the tries, from here. */
 const FIRST_RETRY_MS = 500;
-const NOT_REPEATED = [400, 401, 403, 404, 409, 410, 422, 429, 451];
-/** A few posts at once are fine; many are spread, as GitHub asks for. */
+const NOT_RETRIED = [400, 401, 403, 404, 409, 410, 422, 429, 451];
+/** GitHub accepts a burst of posts, and asks that more are spread out. */
 const WRITES_AT_ONCE = 20;
 const WRITE_EVERY_MS = 1_000;
 const MOST_LIMIT_WAITS = 3;
@@ -79,7 +99,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
     userAgent: 'agentos',
     log: { debug: silent, info: silent, warn: silent, error: silent },
     request: { fetch: createWholeFetch(apiUrl) },
-    retry: { retries: maxRetries, retryAfterBaseValue: FIRST_RETRY_MS, doNotRetry: NOT_REPEATED },
+    retry: { retries: maxRetries, retryAfterBaseValue: FIRST_RETRY_MS, doNotRetry: NOT_RETRIED },
     throttle,
   });
   octokit.hook.before('request', async (request) => {
@@ -96,19 +116,14 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
       throw failureOf(ask.what, isWrite, error);
     }
   };
-  const parsed = <T>({ what, route }: Ask, schema: z.ZodType<T>, data: unknown): T => {
-    const result = schema.safeParse(data);
-    if (result.success) return result.data;
-    const detail = `${what}: an answer of another form (${result.error.issues[0]?.path.join('.') ?? ''})`;
-    const isWrite = !route.startsWith('GET ');
-    throw hostFailure({ host: 'github', what, isWrite, status: null, headers: {}, detail, cause: result.error });
-  };
+  const parsed = <T>(ask: Ask, schema: z.ZodType<T>, data: unknown): T => parseResponse('github', ask, schema, data);
   const find: GitHubClient['find'] = async (ask, schema) => {
     const { status, headers, data } = await request(ask);
     if (status >= 300) return { status, location: headers.location ?? null };
     return { value: parsed(ask, schema, data) };
   };
   const repositories = new Map<string, Promise<RepositoryFacts>>();
+  let viewer: Promise<string | null> | null = null;
 
   const client: GitHubClient = {
     options,
@@ -116,16 +131,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
     async get(ask, schema) {
       const found = await find(ask, schema);
       if ('value' in found) return found.value;
-      const { status } = found;
-      throw hostFailure({
-        host: 'github',
-        what: ask.what,
-        isWrite: false,
-        status,
-        headers: {},
-        detail: 'it has moved',
-        cause: null,
-      });
+      throw hostFailure({ host: 'github', what: ask.what, status: found.status, detail: 'it has moved' });
     },
     async list(ask, schema, most) {
       const pageOf = (data: unknown, status: number) => {
@@ -142,7 +148,7 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
           all.push(...page);
           if (most === undefined) {
             const last = Number(/[?&]page=(\d+)[^>]*>;\s*rel="last"/.exec(headers.link ?? '')?.[1] ?? 0);
-            // Of a long list the rest is asked for at the same time.
+            // The remaining pages of a long list are read in parallel.
             requireShown(data, last * parameters.per_page);
             if (last <= 2) continue;
             const others = Array.from({ length: last - 1 }, async (_, index) => {
@@ -175,8 +181,8 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
     async mark(ask, last) {
       try {
         const headers = last === null ? {} : { headers: { 'if-none-match': last } };
-        const { headers: answer } = await octokit.request(ask.route, { ...ask.parameters, ...headers });
-        return answer.etag ?? String(Date.now());
+        const response = await octokit.request(ask.route, { ...ask.parameters, ...headers });
+        return response.headers.etag ?? String(Date.now());
       } catch (error) {
         if (last !== null && statusOf(error) === 304) return last;
         throw failureOf(ask.what, false, error);
@@ -186,6 +192,16 @@ export function createGitHubClient(options: HostOptions): GitHubClient {
       const known = repositories.get(path) ?? readRepository(client, path);
       repositories.set(path, known);
       return known;
+    },
+    viewer() {
+      const login = () => client.get({ what: 'read whose token it is', route: 'GET /user' }, user);
+      return (viewer ??= orElse(login(), null, ['host-scope-missing', 'host-not-found']).then(
+        (found) => found?.login ?? null,
+      ));
+    },
+    async isOwn(by) {
+      const own = await client.viewer();
+      return own === null ? by?.type === 'Bot' : by?.login === own;
     },
   };
   return client;
@@ -199,7 +215,7 @@ const repositorySchema = z.looseObject({
   permissions: z.looseObject({ push: z.boolean() }).optional(),
 });
 
-/** Under its present name: GitHub answers for an old one with where it is now. */
+/** GitHub redirects from a repository's former name to the current one. */
 async function readRepository(client: GitHubClient, path: string): Promise<RepositoryFacts> {
   const what = `read repository ${path}`;
   const [owner, repo] = path.split('/');
@@ -208,18 +224,7 @@ async function readRepository(client: GitHubClient, path: string): Promise<Repos
   if (!('value' in found) && found.location !== null) {
     found = await client.find({ what, route: `GET ${found.location}` }, repositorySchema);
   }
-  if (!('value' in found)) {
-    const { status } = found;
-    throw hostFailure({
-      host: 'github',
-      what,
-      isWrite: false,
-      status,
-      headers: {},
-      detail: 'it has moved',
-      cause: null,
-    });
-  }
+  if (!('value' in found)) throw hostFailure({ host: 'github', what, status: found.status, detail: 'it has moved' });
   const { full_name, html_url, default_branch, archived, permissions } = found.value;
   return {
     path: full_name,
@@ -230,7 +235,7 @@ async function readRepository(client: GitHubClient, path: string): Promise<Repos
   };
 }
 
-/** A search has its entries in a field. */
+/** The response to a search has its entries in a field. */
 function itemsIn(data: unknown): unknown {
   return z.looseObject({ items: z.array(z.unknown()) }).safeParse(data).data?.items ?? data;
 }
@@ -239,15 +244,14 @@ function isCutShort(data: unknown): boolean {
   return typeof data === 'object' && data !== null && 'incomplete_results' in data && data.incomplete_results === true;
 }
 
-/** A search shows its first thousand alone: what it leaves out must not pass for absent. */
+/** A search returns its first thousand results only; the others must not pass for absent. */
 function requireShown(data: unknown, shown: number): void {
   const total = z.looseObject({ total_count: z.int() }).safeParse({ ...(data as object) }).data?.total_count ?? 0;
   if (shown === 0 || total <= shown) return;
-  throw new AgentosError({
-    code: 'usage',
-    reason: `The search finds ${total} issues, of which GitHub shows ${shown}.`,
-    hint: 'Narrow it with --query, or say how many are wanted with --limit.',
-  });
+  throw usageError(
+    `The search finds ${total} issues, of which GitHub shows ${shown}.`,
+    'Narrow it with --query, or say how many are wanted with --limit.',
+  );
 }
 
 function statusOf(error: unknown): number | null {
@@ -263,7 +267,7 @@ interface Answered {
 function failureOf(what: string, isWrite: boolean, error: unknown): AgentosError {
   if (error instanceof AgentosError) return error;
   const { response } = error as Answered;
-  // octokit gives 500 to a request that was not answered.
+  // octokit reports a missing response as status 500.
   const status = response === undefined ? null : statusOf(error);
   const said = z.looseObject({ message: z.string() }).safeParse(response?.data).data?.message;
   const detail = said ?? connectionDetail(error);

@@ -2,42 +2,49 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { formatDuration } from '../core/duration.ts';
 import { parseJson } from '../core/json.ts';
-import { connectionDetail, hostFailure } from './failure.ts';
-import { fetchLog } from './log-fetch.ts';
-import type { HostOptions, RepositoryFacts } from './port.ts';
-import { createWholeFetch } from './whole-fetch.ts';
+import { createWholeFetch, fetchLog } from './fetch.ts';
+import { connectionDetail, type HostOptions, hostFailure, parseResponse, type RepositoryFacts } from './port.ts';
 
-/** What is asked for; to follow "may not" and "refused to". */
+/** `what`: the request in words that follow "may not" and "refused to". */
 export interface GitLabAsk {
   what: string;
-  /** `GET /projects/…`, below the address of the interface. */
+  /** `GET /projects/…`, below the API URL. */
   route: string;
   query?: Readonly<Record<string, string | number | boolean>>;
   body?: unknown;
 }
 
-/** GitLab's REST interface, version 4, read through schemas. Reads are repeated, writes never: see `forge/port.ts`. */
+/** GitLab's REST API, version 4, parsed with schemas. Reads are retried, writes never: see `forge/port.ts`. */
 export interface GitLabClient {
   readonly options: HostOptions;
   get<T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T>;
   list<T>(ask: GitLabAsk, schema: z.ZodType<T>, most?: { count: number; isWanted: (one: T) => boolean }): Promise<T[]>;
   send<T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T>;
-  /** A log of CI; null: it is not there, or the token may not read it. */
+  /** A CI log; null: it is gone, or the token may not read it. */
   log(ask: GitLabAsk): Promise<string | null>;
+  /** A mark that changes when the response does. */
   mark(ask: GitLabAsk, last: string | null): Promise<string>;
   repository(path: string): Promise<RepositoryFacts>;
+  /** The user of the token. */
+  viewer(): Promise<number>;
+  /** People who may manage the project's issues, like triage on GitHub. A note does not say this about its author. */
+  members(path: string): Promise<ReadonlySet<number>>;
 }
 
 const FIRST_RETRY_MS = 500;
 const MOST_LIMIT_WAITS = 3;
 const MOST_REDIRECTS = 2;
 
-/** How a project is named in a path. */
-export function projectRoute(path: string): string {
+/** May manage issues. */
+const REPORTER = 20;
+/** May push branches. */
+const DEVELOPER = 30;
+
+function projectRoute(path: string): string {
   return `/projects/${encodeURIComponent(path)}`;
 }
 
-/** Requests about a project by the path that it has now: `GET /issues` is of its issues. */
+/** Builds requests below a project, by its current path: `GET /issues` reads its issues. */
 export function projectAsk(client: GitLabClient, path: string) {
   return async (route: string, what: string, more: Pick<GitLabAsk, 'query' | 'body'> = {}): Promise<GitLabAsk> => {
     const [method = '', rest = ''] = route.split(' ');
@@ -57,8 +64,8 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
     return fetch(url, { method, headers, body: JSON.stringify(body) });
   }
 
-  /** Waits for limits, and asks again what only reads. Null: it can't wait so long, or asked too often. */
-  async function pauseMs(response: Response | null, tries: number, isWrite: boolean): Promise<number | null> {
+  /** How long to wait before the next try: for a rate limit, or before a read is retried. Null: give up. */
+  function pauseMs(response: Response | null, tries: number, isWrite: boolean): number | null {
     const retryAfter = Number(response?.headers.get('retry-after') ?? Number.NaN) * 1_000;
     if (response?.status === 429) {
       const waitMs = Number.isNaN(retryAfter) ? 60_000 : retryAfter;
@@ -82,40 +89,32 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
       } catch (error) {
         cause = error;
       }
-      const location = response?.headers.get('location');
-      if (
-        response !== null &&
-        response.status >= 301 &&
-        response.status <= 308 &&
-        response.status !== 304 &&
-        location
-      ) {
-        if (!isWrite && redirects++ < MOST_REDIRECTS) {
-          url = new URL(location, url).href;
-          continue;
-        }
-      }
       if (response !== null && (response.ok || response.status === 304)) return response;
-      const waitMs = await pauseMs(response, tries, isWrite);
+      const isRedirect = response !== null && response.status >= 301 && response.status <= 308;
+      const location = isRedirect ? response?.headers.get('location') : null;
+      if (location && !isWrite && redirects++ < MOST_REDIRECTS) {
+        url = new URL(location, url).href;
+        continue;
+      }
+      const waitMs = pauseMs(response, tries, isWrite);
       if (waitMs === null) throw await refusalOf(what, isWrite, response, cause);
       tries += 1;
       await sleep(waitMs);
     }
   }
 
-  const parsed = <T>({ what, route }: GitLabAsk, schema: z.ZodType<T>, data: unknown): T => {
-    const result = schema.safeParse(data);
-    if (result.success) return result.data;
-    const detail = `${what}: an answer of another form (${result.error.issues[0]?.path.join('.') ?? ''})`;
-    const isWrite = !route.startsWith('GET ');
-    throw hostFailure({ host: 'gitlab', what, isWrite, status: null, headers: {}, detail, cause: result.error });
-  };
+  const parsed = <T>(ask: GitLabAsk, schema: z.ZodType<T>, data: unknown): T =>
+    parseResponse('gitlab', ask, schema, data);
+  const send = async <T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T> =>
+    parsed(ask, schema, await jsonOf(await request(ask)));
   const repositories = new Map<string, Promise<RepositoryFacts>>();
+  const trusted = new Map<string, Promise<ReadonlySet<number>>>();
+  let viewer: Promise<number> | null = null;
 
   const client: GitLabClient = {
     options,
-    get: async (ask, schema) => parsed(ask, schema, await jsonOf(await request(ask))),
-    send: async (ask, schema) => parsed(ask, schema, await jsonOf(await request(ask))),
+    get: send,
+    send,
     async list(ask, schema, most) {
       const all = [];
       let next: GitLabAsk | null = { ...ask, query: { per_page: 100, ...ask.query } };
@@ -145,8 +144,23 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
       repositories.set(path, known);
       return known;
     },
+    viewer: () =>
+      (viewer ??= send({ what: 'read whose token it is', route: 'GET /user' }, withId).then(({ id }) => id)),
+    members(path) {
+      const known = trusted.get(path) ?? readMembers(client, path);
+      trusted.set(path, known);
+      return known;
+    },
   };
   return client;
+}
+
+const withId = z.looseObject({ id: z.int() });
+
+async function readMembers(client: GitLabClient, path: string): Promise<ReadonlySet<number>> {
+  const ask = await projectAsk(client, path)('GET /members/all', `read the members of ${path}`);
+  const all = await client.list(ask, withId.extend({ access_level: z.int() }));
+  return new Set(all.filter(({ access_level }) => access_level >= REPORTER).map(({ id }) => id));
 }
 
 const access = z.looseObject({ access_level: z.int() }).nullish();
@@ -157,9 +171,6 @@ const projectSchema = z.looseObject({
   archived: z.boolean().default(false),
   permissions: z.looseObject({ project_access: access, group_access: access }).nullish(),
 });
-
-/** May push branches. */
-const DEVELOPER = 30;
 
 async function readProject(client: GitLabClient, path: string): Promise<RepositoryFacts> {
   const ask = { what: `read project ${path}`, route: `GET ${projectRoute(path)}` };
@@ -194,7 +205,7 @@ async function refusalOf(what: string, isWrite: boolean, response: Response | nu
   const detail =
     typeof words === 'string' ? words : words === undefined ? connectionDetail(cause) : JSON.stringify(words);
   const headers = response === null ? {} : Object.fromEntries(response.headers);
-  // GitLab names the scopes that would do in the answer itself.
+  // GitLab names the sufficient scopes in the body.
   const scopes = said?.scope === undefined ? {} : { 'x-accepted-oauth-scopes': said.scope.replaceAll(' ', ',') };
   const status = response?.status ?? null;
   return hostFailure({ host: 'gitlab', what, isWrite, status, headers: { ...headers, ...scopes }, detail, cause });

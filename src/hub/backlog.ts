@@ -14,38 +14,38 @@ import type { RunSettings } from './run-settings.ts';
  *              ▲          │ its machine handed it back, or was lost
  *              └──────────┘
  *
- * held: it waits for another one, or for a place in its run; the hub decides (`scheduler.ts`). Each claim raises the fence, and whatever a
- * machine says of an item afterwards names it: an owner that was taken over changes nothing.
+ * A held item waits for another item, or for a free place in its run; the hub decides (`scheduler.ts`). Each claim raises the fence, and
+ * every later statement of the machine names it, so that a former owner can't change anything.
  */
 
 export interface SubmittedItem {
   key: string;
-  /** Of the text that it is made from. */
+  /** Hash of the text that the item is made from. */
   hash: string;
-  /** The first stage that it has to pass. */
+  /** The first stage that the item still has to pass. */
   stage: number;
   needs: readonly string[];
   after: readonly string[];
   exclusive: readonly string[];
-  /** What is particular to it, by stage. */
+  /** The worker's input for this item alone, by stage. */
   input: Record<string, object>;
-  /** What earlier runs paid for it. */
+  /** Paid by earlier runs. */
   paidUsd: number;
 }
 
 export interface SubmittedRun {
   id: string;
   repository: string;
-  /** The state folder that it comes from. */
+  /** The state folder that submitted the run. */
   checkout: string;
   token: string;
   version: string;
   settings: RunSettings;
-  /** What its run.json says. */
+  /** The content of run.json. */
   record: object;
 }
 
-/** Without items: with its token the submitter can push what they need. */
+/** Adds the run without its items. Its token then lets the submitter push what the items need. */
 export async function registerRun(sql: Sql, run: SubmittedRun): Promise<void> {
   const { id, repository, checkout, token, version, settings, record } = run;
   await sql.rows(
@@ -55,17 +55,20 @@ export async function registerRun(sql: Sql, run: SubmittedRun): Promise<void> {
   );
 }
 
-/** Where a submitted item is: in a row of the backlog, or refused because it is under way for another text. */
+/** Where a submitted item is in the backlog. The hub refuses an item that is already under way for another text. */
 export interface Placed {
   key: string;
   /** Null: refused. */
   item: number | null;
-  /** It was there already. */
+  /** The item was in the backlog already. */
   isShared: boolean;
 }
 
-/** Two submissions of one item are one item: the second run follows the first one's. `documents`: the commit that was
- * pushed; `onFresh`: called within the same transaction, with the keys of those that were not there. */
+/**
+ * Adds the items of a run. An item that is submitted twice exists once: the second run follows the first one's.
+ *
+ * `documents` is the commit that was pushed. `onFresh` is called in the same transaction, with the keys of the new items.
+ */
 export async function submitItems(
   database: Database,
   { id, repository, checkout, settings }: SubmittedRun,
@@ -89,7 +92,7 @@ export async function submitItems(
         known AS (
           SELECT i.key, i.id, i.hash FROM agentos.items i JOIN given g ON g.key = i.key
             WHERE i.repository = $2 AND i.state <> 'ended'),
-        -- Done for another checkout, with a result that this one never got.
+        -- Done for another checkout; this one never got the result.
         done AS (
           SELECT DISTINCT ON (i.key) i.key, i.id FROM agentos.items i JOIN given g ON g.key = i.key AND g.hash = i.hash
             WHERE i.repository = $2 AND i.state = 'ended' AND i.ending->>'status' = 'succeeded' AND i.result IS NOT NULL AND $5::boolean
@@ -122,7 +125,7 @@ export async function submitItems(
   });
 }
 
-/** What a machine gets of an item that it has claimed. */
+/** An item as the machine that claimed it gets it. */
 export interface Claim {
   id: number;
   repository: string;
@@ -131,13 +134,13 @@ export interface Claim {
   stage: number;
   input: Record<string, object>;
   fence: number;
-  /** Time that earlier claims used. */
+  /** Time used by earlier claims. */
   usedMs: number;
-  /** The commit with its run's documents. */
+  /** The commit that holds the run's documents. */
   documents: string;
-  /** Its journal has steps. */
+  /** The journal has steps of an earlier claim. */
   isResumed: boolean;
-  /** Keys of the run's implementations that are done. */
+  /** Keys of the run's finished implementations. */
   done: string[];
 }
 
@@ -145,14 +148,16 @@ interface Claimant {
   machine: string;
   version: string;
   tags: readonly string[];
-  /** For the new claim. */
+  /** The token of the new claim. */
   token: string;
   leaseMs: number;
 }
 
 /**
- * The first item that this machine may take; null: there is nothing for it. Nothing is claimed across versions of the schema, and items of another
- * version of the program only while no machine of that version is there: their prompts would not be the same.
+ * Claims the first item that this machine may take, or returns null.
+ *
+ * A machine claims nothing while the schema has another version. It takes items submitted by another version of the program only
+ * while no machine of that version is there, because the prompts differ between versions.
  */
 export async function claimItem(sql: Sql, { machine, version, tags, token, leaseMs }: Claimant): Promise<Claim | null> {
   const [claim] = await sql.rows<Claim>(
@@ -187,10 +192,10 @@ export async function claimItem(sql: Sql, { machine, version, tags, token, lease
 }
 
 interface Renewal {
-  /** The database's clock. */
+  /** The time by the database's clock. */
   nowMs: number;
   isRevoked: boolean;
-  /** All that the machine holds, whether it knows or not. */
+  /** All items that the machine holds by the database, including claims whose answer got lost. */
   held: { id: number; fence: number; cancel: ErrorRecord | null }[];
 }
 
@@ -215,7 +220,7 @@ type Held = Pick<Claim, 'id' | 'fence'>;
 const FREED = `machine = NULL, token_hash = NULL, lease_until = NULL,
   used_ms = used_ms + greatest(0, extract(epoch FROM clock_timestamp() - claimed_at) * 1000)::bigint`;
 
-/** It resumes after its last step on whichever machine takes it next. `isFault`: the machine could not work on it, which counts as lost. */
+/** Makes the item ready for another machine, which resumes after the last step. `isFault`: this machine could not work on it; that counts as lost. */
 export async function handBack(sql: Sql, { id, fence }: Held, isFault = false): Promise<void> {
   await sql.rows(
     `WITH back AS (UPDATE agentos.items SET state = 'ready', ahead = true, lost = lost + $3, ${FREED}
@@ -225,7 +230,7 @@ export async function handBack(sql: Sql, { id, fence }: Held, isFault = false): 
   );
 }
 
-/** Stores how it ended. False: the machine did not hold it any more. */
+/** Stores how the item ended. Returns false if the machine no longer held it. */
 export async function endItem(
   sql: Sql,
   { id, fence }: Held,
@@ -239,7 +244,7 @@ export async function endItem(
     [id, fence, JSON.stringify(end), result && JSON.stringify(result)],
   );
   if (ended.length > 0) return true;
-  // It was we, and the answer was lost.
+  // The statement took effect before, and its answer got lost.
   const there = await sql.rows(`SELECT 1 FROM agentos.items WHERE id = $1 AND fence = $2 AND state = 'ended'`, [
     id,
     fence,
@@ -247,9 +252,9 @@ export async function endItem(
   return there.length > 0;
 }
 
-/** Of a machine whose session is gone: no reconnecting takes this long. */
+/** A machine whose session is gone for this long is dead: reconnecting takes less. */
 const GONE_AFTER_MS = 12_000;
-/** An item that lost its machine so often may be what kills them. */
+/** An item that lost its machine this often probably kills machines. */
 export const MOST_LOST = 5;
 
 interface Expired {
@@ -259,7 +264,7 @@ interface Expired {
   lost: number;
 }
 
-/** Frees the items of machines that are gone. Those that were lost too often are returned as such, and are still running. */
+/** Frees the items of machines that are gone. Items that were lost too often are returned as hopeless and stay in state running. */
 export async function expireLeases(sql: Sql): Promise<{ freed: Expired[]; hopeless: (Expired & { fence: number })[] }> {
   const expired = await sql.rows<Expired & { fence: number }>(
     `SELECT i.id, i.key, i.fence, i.lost + 1 AS lost, m.name AS machine FROM agentos.items i
@@ -284,8 +289,8 @@ export async function expireLeases(sql: Sql): Promise<{ freed: Expired[]; hopele
 }
 
 /**
- * Asks for the end of a run's items, or of one of them, but for those that another run follows that has not been stopped. Those
- * that wait end at once, by the hub; those under way are stopped by their machines.
+ * Stops the items of a run, or one of them. Items that another run still follows keep running. The hub ends waiting items at once;
+ * machines stop those under way.
  */
 export async function stopRun(sql: Sql, run: string, reason: ErrorRecord, key: string | null = null): Promise<void> {
   await sql.rows(

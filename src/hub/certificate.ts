@@ -9,12 +9,12 @@ export interface TlsPair {
 const YEARS = 20;
 
 /*
- * Node reads certificates but makes none, and the libraries that do weigh more than the hub. Ours holds a name and a key: machines
- * compare all of it with what the database has, so that nothing else in it is ever looked at. It is the structure of RFC 5280, in DER:
- * a tag, a length, a value.
+ * Node can read certificates but not create them, and the libraries that can are larger than the hub. Ours holds only a name and a key:
+ * machines compare the whole certificate with the copy in the database and read nothing else in it. The structure is that of RFC 5280, in
+ * DER: a tag, a length, a value.
  */
 
-/** Signed by itself, for a fresh key on P-256. */
+/** Creates a key on P-256 and a self-signed certificate for it. */
 export function createCertificate(name: string, now: Date): TlsPair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const until = new Date(now);
@@ -24,7 +24,7 @@ export function createCertificate(name: string, now: Date): TlsPair {
   const body = sequence(
     // Version 3.
     der(0xa0, der(0x02, Buffer.from([2]))),
-    // Positive, whatever its first bit is.
+    // The leading zero byte keeps the number positive.
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     signedWith,
     subject,
@@ -41,7 +41,7 @@ export function createCertificate(name: string, now: Date): TlsPair {
   };
 }
 
-/** SHA-256 of the certificate itself, as browsers and openssl show it. */
+/** SHA-256 of the certificate, in the form that browsers and openssl show. */
 export function fingerprintOf(certificate: string): string {
   return new X509Certificate(certificate).fingerprint256;
 }
@@ -73,7 +73,7 @@ function objectId(bytes: readonly number[]): Buffer {
   return der(0x06, Buffer.from(bytes));
 }
 
-/** Two digits of the year until 2049, four after that. */
+/** The year has two digits until 2049, and four after that. */
 function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
   const isShort = date.getUTCFullYear() < 2050;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { AgentosError } from '../core/errors.ts';
 
-/** Values of a statement; what PostgreSQL gets as JSON is a string already. */
+/** Values of a statement. JSON values are passed as strings. */
 export type Values = readonly unknown[];
 
 export interface Sql {
@@ -10,16 +10,16 @@ export interface Sql {
 }
 
 /**
- * A few connections to one database. A statement outside of a transaction that fails because the connection broke may or may not have
- * had its effect; who repeats it must write it so that this does not matter.
+ * A few connections to one database. A statement outside a transaction that fails because the connection broke may or may not have taken
+ * effect: statements that are repeated must be idempotent.
  */
 export interface Database extends Sql {
   /** Host, port and name: safe to show. */
   readonly name: string;
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /** The same, but waits while the database is away, until the signal fires. */
+  /** Runs statements, and waits while the database is unreachable until the signal fires. */
   patient(signal: AbortSignal): Sql;
-  /** A connection of its own, for what belongs to a session. */
+  /** A separate connection, for session locks and notices. */
   session(): Promise<Session>;
   close(): Promise<void>;
 }
@@ -32,18 +32,18 @@ export interface Session extends Sql {
 }
 
 interface DatabaseOptions {
-  /** Shown by the database among its connections. */
+  /** The application name that PostgreSQL shows for the connections. */
   application: string;
   connections: number;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A network that swallows what is sent must be noticed well within a lease. */
+/** A network that drops packets in silence must be noticed well within a lease. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Opens no connection yet. */
+/** Connects at the first statement. */
 export function openDatabase(url: string, { application, connections }: DatabaseOptions): Database {
   const { name, settings } = readDatabaseUrl(url);
   const config = {
@@ -55,7 +55,7 @@ export function openDatabase(url: string, { application, connections }: Database
     types: { getTypeParser },
   };
   const pool = new pg.Pool({ ...config, max: connections, allowExitOnIdle: true });
-  // Of an idle connection; the next statement opens another one.
+  // An idle connection broke; the next statement opens another one.
   pool.on('error', () => undefined);
 
   const rows = async <Row>(text: string, values: Values = []): Promise<Row[]> => {
@@ -126,7 +126,7 @@ function sqlOf(name: string, client: pg.ClientBase): Sql {
   };
 }
 
-/** Repeats what failed because the database was away, until the signal fires. */
+/** Repeats work that failed because the database was unreachable, until the signal fires. */
 export async function patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)) {
     signal.throwIfAborted();
@@ -143,14 +143,14 @@ export function isAway(error: unknown): boolean {
   return error instanceof AgentosError && error.code === 'database-unreachable';
 }
 
-/** The server said it, so the connection works. */
+/** The server reported the error, so the connection works. */
 function isSaid(error: unknown): boolean {
   return !(error instanceof AgentosError) || !isAway(error);
 }
 
-/** SQLSTATEs of a server that goes away, comes up, or has no connection left; and of two transactions in each other's way. */
+/** SQLSTATEs of a server that shuts down, starts, or has no connection left, and of transactions that conflict. */
 const PASSING = /^(?:08|57P0|53300|40001|40P01|25006)/;
-/** Wrong password, no such role or database, no right to do it. */
+/** SQLSTATEs of a wrong password, a missing role or database, or a missing privilege. */
 const REFUSED = /^(?:28|3D000|42501)/;
 
 function problemOf(database: string, error: unknown): unknown {
@@ -164,7 +164,7 @@ function problemOf(database: string, error: unknown): unknown {
   return new AgentosError({ code: 'database-unreachable', database, reason }, { retry: 'transient', cause: error });
 }
 
-/** A failed attempt at several addresses has no words of its own. */
+/** Node's error for several failed addresses has an empty message. */
 function nameOf(error: Error): string {
   const [first] = error instanceof AggregateError ? error.errors : [];
   return first instanceof Error ? first.message : error.name;
@@ -172,12 +172,12 @@ function nameOf(error: Error): string {
 
 const INT8 = 20;
 
-/** Our numbers are far below where a bigint stops being a number. */
+/** Our bigint columns stay far below Number.MAX_SAFE_INTEGER. */
 function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
   return oid === INT8 ? Number : pg.types.getTypeParser(oid, format);
 }
 
-/** Never repeats the URL in an error: it holds the password. */
+/** Never puts the URL into an error: it holds the password. */
 function readDatabaseUrl(text: string): { name: string; settings: pg.ClientConfig } {
   const url = URL.parse(text);
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || url.hostname === '') {
@@ -188,7 +188,7 @@ function readDatabaseUrl(text: string): { name: string; settings: pg.ClientConfi
     });
   }
   const name = `${url.hostname}:${url.port || '5432'}${url.pathname || '/'}`;
-  // The meaning that PostgreSQL gives to sslmode; the driver's own differs and is going to change.
+  // sslmode means what it means to libpq; the driver's own meaning differs and is about to change.
   if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat'))
     url.searchParams.set('uselibpqcompat', 'true');
   return { name, settings: { connectionString: url.href } };

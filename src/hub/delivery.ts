@@ -18,12 +18,12 @@ import { bytesOf, type ItemResult, type StoredFile } from './results.ts';
 export interface EndedAtHub {
   item: Item;
   itemId: number;
-  /** What it left; null: nothing. */
+  /** The files that the item left, or null. */
   result: ItemResult | null;
 }
 
 export interface Delivered {
-  /** Where files went that could not go to their own place. */
+  /** Files and branches that got another name, because the original was changed here. */
   moved: Map<string, string>;
   warnings: string[];
 }
@@ -34,13 +34,13 @@ interface DeliveryOptions {
   runId: string;
   remote: Remote;
   repository: string;
-  /** What the submitter's documents were, by path. */
+  /** The documents as they were submitted, by path. */
   submitted: TreeFiles;
 }
 
 const FETCHED = 'refs/agentos-hub/fetched/';
 
-/** Brings what items wrote to their places, as a local run would have left it; in their order. */
+/** Writes the files and branches of ended items into the checkout, in the order given, as a local run would have. */
 export async function deliver(options: DeliveryOptions, ended: readonly EndedAtHub[]): Promise<Map<number, Delivered>> {
   const { git, remote, repository } = options;
   const built = ended.filter(({ item, result }) => item.workflow === 'implement' && result !== null);
@@ -84,7 +84,7 @@ async function deliverFiles(
       if (isPlain(path)) await writeFileAtomic(join(places[part], path), bytesOf(file));
 }
 
-/** What a machine says is written where an item writes, and nowhere else. */
+/** A machine's files are written only to the folders that items write to. */
 const isPlain = (path: string): boolean => !path.split('/').some((part) => part === '..' || part === '');
 const isDocument = (path: string): boolean =>
   isPlain(path) && WRITTEN_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
@@ -115,7 +115,7 @@ async function deliverFile(
   await writeFileAtomic(join(paths.repository, target), content);
 }
 
-/** The issue that is there for this text of its brief, else the next free number. */
+/** Returns the existing issue if it has this text and brief; otherwise writes the text under the next free number. */
 async function numberedIssue(paths: Paths, text: string): Promise<string> {
   const { brief, briefHash } = readHeader(text).header;
   const known = brief === null ? [] : issuesOf(parseItemId(brief), await readKnownIssues(paths.issues));
@@ -125,14 +125,14 @@ async function numberedIssue(paths: Paths, text: string): Promise<string> {
   return `issues/${id}.md`;
 }
 
-/** Its branch, and the states of its worktree: with them a later run resumes here as well as there. */
+/** Takes over the item's branch and the states of its worktree, so that a later run can resume here too. */
 async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }: Delivered): Promise<void> {
   const listing = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
   for (const line of listing.split('\n').filter(Boolean)) {
     const [id = '', ref = ''] = line.split(' ');
     const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
     if (kind === 'pins') await git.run(['update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
-    // Its branches are ours by name: whatever else was pushed as one is not for this checkout.
+    // Only branches with our prefix are taken into the checkout.
     if (kind !== 'heads' || !name.startsWith(BRANCH_PREFIX)) continue;
     const here = await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${name}`]).catch(() => null);
     const isFree = here === null || here === id || (await isAncestor(git, here, id));

@@ -4,7 +4,7 @@ import type { Item } from '../core/item.ts';
 import type { Git } from '../git/git.ts';
 
 /*
- * Documents as trees of git. The bytes of files are kept as they are: no filter, no line endings. Paths are relative to the repository,
+ * Documents as git trees. Bytes are kept as they are, without filters or conversion of line endings. Paths are relative to the repository,
  * with slashes.
  */
 
@@ -18,10 +18,10 @@ export const SETTINGS_FILE = 'agentos.yaml';
 /** Folders that items write documents to. */
 export const WRITTEN_FOLDERS = [ISSUES, LLDS, LINEAGE];
 
-/** What a submitter hands over, beside its settings. */
+/** Folders that a submitter hands over, beside agentos.yaml. */
 export const DOCUMENT_FOLDERS = [ISSUES, BRIEFS, LLDS, LINEAGE, PROMPTS];
 
-/** Whether an item works with a document. A new issue is compared with all others, a design with all other designs. */
+/** Whether an item needs a document. A new issue is compared with all others, a design with all other designs. */
 export function isNeededBy({ workflow, id }: Item, path: string): boolean {
   if (path.startsWith(`${LINEAGE}/`))
     return path.startsWith(`${LINEAGE}/${id}/`) || path.startsWith(`${LINEAGE}/${id}.brief/`);
@@ -30,7 +30,7 @@ export function isNeededBy({ workflow, id }: Item, path: string): boolean {
   return true;
 }
 
-/** By path: the id of the blob. */
+/** Blob ids by path. */
 export type TreeFiles = Map<string, string>;
 
 export async function filesInTree(git: Git, tree: string): Promise<TreeFiles> {
@@ -43,7 +43,7 @@ export async function filesInTree(git: Git, tree: string): Promise<TreeFiles> {
   return files;
 }
 
-/** Below the folder, without what is neither a file nor a folder; a name with a line break in it is no document. */
+/** All regular files below the folder. Names with a line break are left out: git's commands read one path per line. */
 export async function filesBelow(root: string, folder: string): Promise<string[]> {
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => []);
   const found: string[] = [];
@@ -55,7 +55,7 @@ export async function filesBelow(root: string, folder: string): Promise<string[]
   return found;
 }
 
-/** Stores files as blobs; returns their ids in the same order. */
+/** Stores files as blobs and returns the ids in the same order. */
 export async function storeFiles(git: Git, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
   const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], {
@@ -64,7 +64,7 @@ export async function storeFiles(git: Git, files: readonly string[]): Promise<st
   return ids.split('\n');
 }
 
-/** A tree of these files. `scratch`: an empty folder for git's index. */
+/** Writes a tree of these files. `scratch` is an empty folder for git's index. */
 export async function treeOf(git: Git, files: TreeFiles, scratch: string): Promise<string> {
   const env = { GIT_INDEX_FILE: join(scratch, 'index') };
   const lines = [...files].map(([path, id]) => `100644 ${id}\t${path}\0`).join('');

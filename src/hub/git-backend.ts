@@ -8,13 +8,13 @@ import { AgentosError } from '../core/errors.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { makeFolder } from '../process/files.ts';
 
-/** Repositories are called by the first commit of their history. */
+/** A repository is named after the first commit of its history. */
 const REPOSITORY = /^[0-9a-f]{40,64}$/;
 
-/** Which refs a push may touch, by their beginnings; it is told to the hook below. */
+/** Tells the hook below which refs a push may touch, by prefix. */
 const MAY_PUSH = 'AGENTOS_MAY_PUSH';
 
-/** Runs for each ref of a push. A token is good for the refs of its own item or run. */
+/** Runs for each ref of a push: a token may write the refs of its own item or run. */
 const UPDATE_HOOK = `#!/bin/sh
 for prefix in $${MAY_PUSH}; do
   case "$1" in "$prefix"*) exit 0 ;; esac
@@ -29,7 +29,7 @@ const SETTINGS = {
   'gc.auto': '0',
   'receive.autogc': 'false',
   'core.logAllRefUpdates': 'false',
-  // A push that was cut off leaves nothing that others would read.
+  // An interrupted push leaves nothing that others would read.
   'receive.fsckObjects': 'true',
   'fsck.zeroPaddedFilemode': 'ignore',
   'fsck.missingSpaceBeforeDate': 'ignore',
@@ -37,9 +37,9 @@ const SETTINGS = {
 
 /** The bare repositories of a hub, and git's own HTTP back end over them. */
 export interface GitBackend {
-  /** Makes it where it is not there yet. */
+  /** Creates the repository if it is missing. */
   open(repository: string): Promise<Git>;
-  /** `path`: below the repository, as git's clients ask for it. */
+  /** `path` is the part of the URL below the repository. */
   serve(request: IncomingMessage, response: ServerResponse, asked: GitRequest): void;
 }
 
@@ -47,7 +47,7 @@ interface GitRequest {
   repository: string;
   path: string;
   query: string;
-  /** For messages in git's own logs. */
+  /** The name in git's own logs. */
   user: string;
   mayPush: readonly string[];
 }
@@ -69,7 +69,7 @@ export function createGitBackend(folder: string, env: Record<string, string>): G
     await makeFolder(join(directory, 'hooks'));
     await writeFile(`${hook}.new`, UPDATE_HOOK);
     await chmod(`${hook}.new`, 0o755);
-    // Last, because by it the repository counts as made.
+    // Last: a repository with this file counts as complete.
     await rename(`${hook}.new`, hook);
     return git;
   };
@@ -115,7 +115,7 @@ export function createGitBackend(folder: string, env: Record<string, string>): G
 
 const LONGEST_HEAD = 64 * 1024;
 
-/** What a CGI program prints: headers, an empty line, the body. */
+/** Passes on the output of a CGI program: headers, an empty line, the body. */
 function passOn(output: NodeJS.ReadableStream, response: ServerResponse): void {
   let head = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {

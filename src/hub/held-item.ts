@@ -9,8 +9,8 @@ import type { VendorName } from '../core/keys.ts';
 import type { Fingerprint } from '../core/mask.ts';
 import { shownPath } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
+import type { StepStore } from '../journal/port.ts';
 import { postgresSteps } from '../journal/postgres.ts';
-import type { StepStore } from '../journal/stored.ts';
 import { diskFault } from '../process/disk.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { type Claim, endItem, handBack } from './backlog.ts';
@@ -21,15 +21,15 @@ import { type Place, preparePlace } from './place.ts';
 import type { Relay } from './relay.ts';
 import type { RepositoryCache } from './repository-cache.ts';
 import type { RunDocuments } from './run-documents.ts';
-import type { RunSettings } from './run-settings.ts';
+import type { RunSettings, SettingsCache } from './run-settings.ts';
 import { FORGET_PATH } from './server.ts';
 
-/** What all items of a machine share. */
+/** The parts of a machine that all its items share. */
 export interface MachineParts {
   machine: string;
-  /** For people. */
+  /** The machine's name, for messages. */
   name: string;
-  /** Its state folder. */
+  /** The machine's state folder. */
   base: string;
   database: Database;
   link: HubLink;
@@ -37,39 +37,41 @@ export interface MachineParts {
   vendors: readonly VendorName[];
   fingerprints: readonly Fingerprint[];
   events: EventWriter;
-  /** By the database's clock. */
+  /** The time now by the database's clock. */
   timestamp: () => string;
-  /** All that the machine has of a repository. */
+  /** The folder for everything that the machine keeps of a repository. */
   folderOf: (repository: string) => string;
   cacheOf: (repository: string) => RepositoryCache;
-  settingsOf: (run: string) => Promise<RunSettings>;
+  settings: SettingsCache;
   documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
-  /** Null where this machine has none. */
+  /** Null: this machine has no sandbox. */
   sandbox: SandboxTool | null;
   env: Record<string, string>;
-  /** Adds it to the coordinator; resolves with its end. */
+  /** Adds the item to the coordinator; resolves with the item's end. */
   work: (item: CoordinatedItem) => Promise<CoordinatedEnd>;
-  /** Ends it early. */
+  /** Ends an item early. */
   cancel: (id: string, reason: AgentosError) => void;
 }
 
 /** An item that this machine holds, from its claim to its end. */
 export interface HeldItem {
+  /** Names this claim of the item: a later claim of the same item has another one. */
+  readonly key: string;
   readonly claim: Claim;
   readonly item: Item;
   readonly token: string;
-  /** How it went; `fault`: of this machine's disk, so that it was handed back. */
+  /** How the item ended. A `fault` of this machine makes it hand the item back. */
   readonly done: Promise<{ end: ItemEnd | null; fault: string | null }>;
   onEvent(event: ItemEvent): void;
-  /** The claim is over: nothing more is written, and what runs is ended. */
+  /** The claim is over: stops the worker and writes nothing more. */
   lose(): void;
-  /** Stopped at the end of its step, and handed back. */
+  /** Hands the item back once its step has ended. */
   giveBack(): void;
-  /** Asked for by whom it is for. */
+  /** The submitter, or the hub, wants it stopped. */
   cancel(reason: ErrorRecord): void;
 }
 
-/** Failures of an attempt after which the hub may still have its answer. */
+/** After these failures the hub may still have the answer of the call in flight. */
 const KEEPS_ANSWERS: ReadonlySet<string> = new Set([
   'worker-crashed',
   'item-stalled',
@@ -81,7 +83,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   const { database, events, link, timestamp } = parts;
   const item = itemOfKey(claim.key);
   if (item === null) throw new TypeError(`${claim.key} is no key of an item`);
-  const id = `${claim.key}#${claim.id}.${claim.fence}`;
+  const key = `${claim.key}#${claim.id}.${claim.fence}`;
   const lost = new AbortController();
   const { signal } = lost;
   let givenBack = false;
@@ -91,14 +93,14 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   };
 
   const perform = async (): Promise<{ end: ItemEnd | null; fault: string | null }> => {
-    const settings = await parts.settingsOf(claim.run);
+    const settings = await parts.settings.of(claim.run);
     const stage = settings.stages[claim.stage];
     if (stage === undefined) throw new TypeError(`the run ${claim.run} has no stage ${claim.stage}`);
     const place = await placeFor(claim, item, token, settings, parts, signal);
     try {
       const { bounds } = settings;
       const { id: _, ...end } = await parts.work({
-        id,
+        id: key,
         task: { builtIn: item.workflow },
         checkpoint: withStates(
           postgresSteps(database.patient(signal), { ...claim, claim: { item: claim.id, fence: claim.fence } }),
@@ -108,14 +110,14 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
         input: {
           ...stage.input,
           ...claim.input[item.workflow],
-          // Of the design as it is put there: what programs make of the file later is not it.
+          // Hashed before any program of the item runs, which could change the file.
           ...(item.workflow === 'implement' ? { digest: await digestOf(place.paths.lld(item.id)) } : {}),
           id: item.id,
           runId: claim.run,
           repository: place.paths.repository,
           base: place.paths.base,
           sandbox: sandboxModeOf(stage.input) === 'off' ? null : parts.sandbox,
-          // The machine's token, and what it has of other repositories.
+          // Holds the machine's token and files of other repositories.
           hidden: [parts.base],
           token,
           endpoints: Object.fromEntries(parts.vendors.map((vendor) => [vendor, `${parts.relay.url}/${vendor}`])),
@@ -140,7 +142,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     const shown = { ...end, outputs: end.outputs.map((path) => shownPath(place.paths.repository, path)) };
     const result = await place.collect();
     await events.flush();
-    // The last event and the state of the item are one: a reader of the event finds the result.
+    // One transaction, so that readers of the last event find the result.
     const isStored = await patiently(signal, () =>
       database.transaction(async (sql) => {
         const last = { at: timestamp(), type: 'item-finished', ...shown } as const;
@@ -156,7 +158,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
 
   const done = perform().catch(async (error: unknown) => {
     if (signal.aborted) return { end: null, fault: null };
-    // The place could not be made, or its result not be pushed: another machine may do better.
+    // The repository could not be prepared, or the result not be pushed: another machine may succeed.
     const fault = diskFault(parts.base) ?? wordingOf(toErrorRecord(error).problem).message;
     note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
     await events.flush().catch(() => undefined);
@@ -165,6 +167,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   });
 
   return {
+    key,
     claim,
     item,
     token,
@@ -172,18 +175,18 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     onEvent(event) {
       if (event.type === 'item-finished') return;
       note(event);
-      // A retry asks again, unless its answer may be on its way.
+      // The retry makes a new call, unless the answer to the old one may still arrive.
       if (event.type === 'item-retrying' && !KEEPS_ANSWERS.has(event.error.problem.code))
         void forget(link, token).catch(() => undefined);
     },
     lose() {
       lost.abort(new AgentosError({ code: 'lease-lost' }));
-      parts.cancel(id, new AgentosError({ code: 'lease-lost' }));
+      parts.cancel(key, new AgentosError({ code: 'lease-lost' }));
     },
     giveBack() {
       givenBack = true;
     },
-    cancel: ({ problem, retry }) => parts.cancel(id, new AgentosError(problem, { retry })),
+    cancel: ({ problem, retry }) => parts.cancel(key, new AgentosError(problem, { retry })),
   };
 }
 
@@ -191,7 +194,7 @@ async function digestOf(file: string): Promise<string> {
   return sha256(await readFile(file, 'utf8').catch(() => ''));
 }
 
-/** As the submitter's configuration has it. */
+/** The mode in the submitter's configuration. */
 function sandboxModeOf(input: object): string {
   return (input as { config: Pick<Config, 'sandbox'> }).config.sandbox.mode;
 }
@@ -223,7 +226,7 @@ async function placeFor(
   });
 }
 
-/** States of the worktree are at the hub before the step that names them is stored. */
+/** Pushes states of the worktree to the hub before it stores the step that names them. */
 function withStates(store: StepStore, place: Place): StepStore {
   return {
     ...store,
@@ -234,7 +237,7 @@ function withStates(store: StepStore, place: Place): StepStore {
   };
 }
 
-/** What is wrong with the disk of this machine, if that is why the item failed. */
+/** The fault of this machine's disk, if the item failed because of it. */
 function faultOf({ paths }: Place, { problem }: ErrorRecord): string | null {
   const reason = 'reason' in problem && typeof problem.reason === 'string' ? problem.reason : '';
   if (isDiskReason(reason)) return reason;

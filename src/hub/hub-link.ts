@@ -6,7 +6,7 @@ import type { Database, Sql } from './database.ts';
 import type { MachineIdentity } from './machines.ts';
 import { AWAY_HEADER, FACTS_PATH, type HubFacts, MACHINE_HEADER } from './server.ts';
 
-/** Where the hub is, as the database says. */
+/** The hub's entry in the database. */
 export interface HubRecord {
   addresses: string[];
   certificate: string;
@@ -15,7 +15,7 @@ export interface HubRecord {
   leaseMs: number;
 }
 
-/** Throws `hub-missing` where no hub was ever started. */
+/** Throws `hub-missing` if no hub was ever started on this database. */
 export async function readHub(database: Pick<Database, 'name'> & Sql): Promise<HubRecord> {
   const [row] = await database.rows<HubRecord>(
     'SELECT addresses, certificate, fingerprint, version, lease_ms AS "leaseMs" FROM agentos.hub',
@@ -33,14 +33,14 @@ interface Asking {
   signal?: AbortSignal;
 }
 
-/** Requests to the hub. Only the certificate that the database names is accepted. */
+/** Sends requests to the hub. Accepts only the certificate that the database names. */
 export interface HubLink {
-  /** Rejects where the hub can't be reached, or can't tell now. */
+  /** Rejects with `HubAway` if the hub can't be reached or can't answer now. */
   ask(asking: Asking): Promise<IncomingMessage>;
   facts(): Promise<HubFacts>;
-  /** Waits while the hub is away. */
+  /** Repeats the work while the hub is away. */
   patiently<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** The hub answered the last look. */
+  /** The hub answered the last health check. */
   isThere(): boolean;
   close(): void;
 }
@@ -51,7 +51,7 @@ export class HubAway extends Error {
 
 const CONNECT_MS = 3_000;
 const LOOK_EVERY_MS = 2_000;
-/** A hub that does not answer a look for so long is away: what waits for it asks again. */
+/** A hub that does not answer a health check for this long counts as away; pending requests are repeated. */
 const LOOK_MS = 5_000;
 const PAUSE_MS = 300;
 
@@ -75,7 +75,7 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
         open.delete(hungUp);
         reject(signal?.aborted === true ? signal.reason : new HubAway('the hub can not be reached', { cause: error }));
       };
-      // Only its path: a caller of the relay that names another host must not make us look for it.
+      // Only the path is used: a caller of the relay must not choose the host.
       const { pathname, search } = URL.parse(path, 'https://hub') ?? new URL('https://hub/');
       const client = https.request(to, {
         path: `${pathname}${search}`,
@@ -102,7 +102,7 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
       else body.pipe(client);
     });
 
-  /** The addresses in turn; where none answers, the database may know others by now. */
+  /** Tries the hub's addresses in turn. They are read again each time, because a restarted hub may have new ones. */
   const connect = async (): Promise<{ to: URL; through: https.Agent }> => {
     if (agent !== null && address !== null) return { to: address, through: agent };
     const record = await readRecord();
@@ -111,7 +111,7 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
       maxFreeSockets: 64,
       ca: record.certificate,
       allowPartialTrustChain: true,
-      // Its name says nothing: the certificate itself is known.
+      // The certificate itself is known, so its host name does not matter.
       checkServerIdentity: (_, { fingerprint256 }) =>
         fingerprint256 === record.fingerprint ? undefined : new Error('another certificate'),
     });
@@ -153,7 +153,7 @@ export function openHubLink(readRecord: () => Promise<HubRecord>, { id, token }:
     );
     isThere = found;
     if (!found) {
-      // Connections that the hub does not know of any more would wait for hours.
+      // Requests on half-open connections would otherwise wait for hours.
       agent?.destroy();
       agent = null;
       for (const hungUp of open) hungUp.abort();

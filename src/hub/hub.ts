@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../core/config.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { fingerprintsOf } from '../core/mask.ts';
-import { trustCertificates } from '../models/vendor-agents.ts';
+import { trustCertificates } from '../models/endpoint.ts';
 import { keysRecord, parseKeys } from '../run/keys-file.ts';
 import { createCertificate, fingerprintOf, type TlsPair } from './certificate.ts';
 import { type Database, openDatabase, type Session } from './database.ts';
@@ -21,43 +21,43 @@ import { keptSecret, writeSecret } from './secret-file.ts';
 import { startHubServer } from './server.ts';
 
 export interface HubOptions {
-  /** Null: a PostgreSQL of our own. */
+  /** Null: the hub starts its own PostgreSQL. */
   databaseUrl: string | null;
   /** The state folder. */
   base: string;
   host: string;
   port: number;
-  /** URLs under which machines reach it; none: this machine's own addresses. */
+  /** URLs under which machines reach the hub. Empty: this machine's own addresses. */
   addresses: readonly string[];
-  /** Files; null: made at the first start. */
+  /** Certificate files. Null: created at the first start. */
   tls: { certificate: string; key: string } | null;
   leaseMs: number;
   config: Config;
   env: Readonly<Record<string, string | undefined>>;
-  /** What programs that it starts may see of the environment. */
+  /** The part of the environment that child processes may see. */
   childEnv: Record<string, string>;
   version: string;
-  /** Opens the dashboard, which the hub's own server shows. Null: it shows none. */
+  /** Opens the dashboard, which the hub's server serves. Null: no dashboard. */
   openPages: ((at: { databaseUrl: string; port: number }) => Promise<HubPages>) | null;
-  /** Ends it. */
+  /** Ends the hub. */
   stop: AbortSignal;
   onLine: (line: string) => void;
 }
 
-/** A dashboard that needs no server of its own. */
+/** A dashboard without a server of its own. */
 export interface HubPages {
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** The file with the token that lets people in. */
+  /** The file that holds the token for people. */
   tokenFile: string;
   close(): Promise<void>;
 }
 
-/** "agentos hub": held by the one hub of a database. */
+/** The advisory lock of the one hub of a database. */
 const HUB_LOCK = 0x6167_6875;
 const BEAT_MS = 2_000;
 const KEYS_EVERY_MS = 5_000;
 
-/** The database, the keys and the repository for several machines; runs until it is stopped. */
+/** Serves database, keys and repository to several machines until it is stopped. */
 export async function runHub(options: HubOptions): Promise<void> {
   const { base, host, config, env, childEnv, version, stop, leaseMs, onLine } = options;
   const folder = join(base, 'hub');
@@ -124,7 +124,7 @@ export async function runHub(options: HubOptions): Promise<void> {
   const beat = async (): Promise<void> => {
     const keys = gateways.keys();
     const text = JSON.stringify(keys);
-    // A thousand keys are long, and rarely news.
+    // With a thousand keys this is long, and rarely changes.
     const isNews = text !== said.keys && performance.now() - said.at > KEYS_EVERY_MS;
     if (isNews) said = { keys: text, at: performance.now() };
     await database.rows(
@@ -211,7 +211,7 @@ async function databaseOf(
   return { url: localUrl(server), server };
 }
 
-/** Of the database, over ours. */
+/** How far the database's clock is ahead of ours. */
 async function clockOffset(database: Database): Promise<number> {
   const [row] = await database.rows<{ now: number }>(
     'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now',
@@ -219,12 +219,12 @@ async function clockOffset(database: Database): Promise<number> {
   return (row?.now ?? Date.now()) - Date.now();
 }
 
-/** After a break of the connection the database may still see the old one for a while. */
+/** After the connection broke, the database may keep the old session and its lock for a while. */
 const LOCK_WITHIN_MS = 20_000;
 const FIRST_LOCK_WITHIN_MS = 2_000;
 let hasHadLock = false;
 
-/** Throws where another hub has the database. */
+/** Throws if another hub uses the database. */
 async function takeLock(session: Session, database: string, stop: AbortSignal): Promise<void> {
   const until = performance.now() + (hasHadLock ? LOCK_WITHIN_MS : FIRST_LOCK_WITHIN_MS);
   while (!stop.aborted) {
@@ -246,7 +246,7 @@ function addressesOf(host: string, port: number): string[] {
   return hosts.map((one) => `https://${one}:${port}`);
 }
 
-/** In one line, and without a password. */
+/** The command for a new machine, without the password. */
 async function joinLine(
   { host }: HubOptions,
   postgres: PostgresServer | null,

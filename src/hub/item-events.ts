@@ -1,29 +1,29 @@
 import type { ItemEvent, RunEvent } from '../core/events.ts';
 import type { Sql } from './database.ts';
 
-/** An event of an item with the time at which it happened, by the database's clock. */
+/** An item's event with its time by the database's clock. */
 export type TimedEvent = { at: string } & ItemEvent;
 
 /** Events of one item that are written together. */
 interface Batch {
   item: number;
-  /** The claim that they belong to; null: they are the hub's own. */
+  /** The fence of the claim. Null: the hub itself wrote the events. */
   fence: number | null;
   events: readonly TimedEvent[];
 }
 
-/** Collects events and writes them a few times a second, those of all items in one statement. */
+/** Collects the events of all items and writes them a few times a second, in one statement. */
 export interface EventWriter {
   add(item: number, fence: number | null, event: TimedEvent): void;
-  /** Resolves when all that was added is written, or was refused because its claim is over. */
+  /** Resolves when all events are written, or were refused because their claim is over. */
   flush(): Promise<void>;
 }
 
 const WRITE_EVERY_MS = 300;
-/** Of a text that is longer, the rest comes with the next statement. */
+/** The rest is written with the next statement. */
 const MOST_EVENTS = 2_000;
 
-/** `name`: of the writer. What it has written it may write again under the same number: it counts once. */
+/** `name` identifies the writer. A batch that is written again under the same number counts once. */
 export function createEventWriter(sql: Sql, name: string): EventWriter {
   const waiting = new Map<string, { item: number; fence: number | null; events: TimedEvent[] }>();
   let number = 0;
@@ -56,14 +56,14 @@ export function createEventWriter(sql: Sql, name: string): EventWriter {
       const there = waiting.get(key);
       if (there === undefined) waiting.set(key, { item, fence, events: [event] });
       else there.events.push(event);
-      // What can't be written is said where it is waited for.
+      // The caller of flush() gets the error.
       timer ??= setTimeout(() => void flush().catch(() => undefined), WRITE_EVERY_MS);
     },
     flush,
   };
 }
 
-/** Each batch counts once, however often it is written under its number. */
+/** Writes batches; a batch with a known writer and number is skipped. */
 export async function appendEvents(
   sql: Sql,
   writer: string,
@@ -91,12 +91,12 @@ export async function appendEvents(
   );
 }
 
-/** PostgreSQL has no text with a zero byte; JSON writes one as an escape. */
+/** JSON escapes the zero byte, which PostgreSQL can't store in text. */
 function linesOf(events: readonly TimedEvent[]): string {
   return events.map((event) => JSON.stringify(event)).join('\n');
 }
 
-/** How far the events of each item were read. */
+/** The last event that was read, by item. */
 export type Cursors = Map<number, number>;
 
 const READ_AT_ONCE = 500;
@@ -107,7 +107,7 @@ export interface ReadEvents {
   events: TimedEvent[];
 }
 
-/** What is new of a run's items, in the order of each item; moves the cursors. Empty: there is nothing new. */
+/** Reads the new events of a run's items, in order for each item, and moves the cursors. */
 export async function readRunEvents(sql: Sql, run: string, cursors: Cursors): Promise<ReadEvents[]> {
   const rows = await sql.rows<{ item: number; key: string; seq: number; lines: string }>(
     `SELECT e.item, i.key, e.seq, e.lines FROM agentos.run_items o
@@ -126,12 +126,12 @@ export async function readRunEvents(sql: Sql, run: string, cursors: Cursors): Pr
   }));
 }
 
-/** What the pool says: for everyone that follows a run. */
+/** Stores an event of the pool for all who follow a run. */
 export async function appendPoolEvent(sql: Sql, event: RunEvent): Promise<void> {
   await sql.rows('INSERT INTO agentos.pool_events (at, event) VALUES (clock_timestamp(), $1)', [JSON.stringify(event)]);
 }
 
-/** The id to begin after, for what is said from now on. */
+/** The id of the last event of the pool so far. */
 export async function lastPoolEvent(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ last: number }>('SELECT coalesce(max(id), 0) AS last FROM agentos.pool_events');
   return row?.last ?? 0;

@@ -5,16 +5,16 @@ import { hashOfToken } from './certificate.ts';
 import type { Database, Session, Sql } from './database.ts';
 import { keptSecret } from './secret-file.ts';
 
-/** Of machines that have one, for items that must not run without. */
+/** The tag of machines with a sandbox, for items that must not run without one. */
 export const SANDBOX_TAG = 'sandbox';
 
-/** Who a machine is: its id is known to all, its token to itself and the hub. */
+/** A machine's id is public; its token is known to the machine and the hub. */
 export interface MachineIdentity {
   id: string;
   token: string;
 }
 
-/** Made when it is first asked for. */
+/** Reads the identity, and creates it at the first call. */
 export async function machineIdentity(file: string): Promise<MachineIdentity> {
   const text = await keptSecret(file, () => `${randomUUID()} ${randomBytes(24).toString('base64url')}`);
   const [id = '', token = ''] = text.split(' ');
@@ -28,7 +28,7 @@ interface JoiningMachine extends MachineIdentity {
   version: string;
 }
 
-/** Makes it known, or known again. Returns the number of its session lock. */
+/** Registers the machine, or updates its entry. Returns the number of its session lock. */
 export async function joinMachine(
   sql: Sql,
   { id, token, name, tags, parallel, version }: JoiningMachine,
@@ -50,12 +50,12 @@ export async function leaveMachine(sql: Sql, id: string): Promise<void> {
   await sql.rows('UPDATE agentos.machines SET left_at = clock_timestamp(), has_session = false WHERE id = $1', [id]);
 }
 
-/** "agentos machines": the first half of a session lock; the second is the machine's number. */
+/** The first half of the key of a session lock; the second half is the machine's number. */
 export const SESSION_LOCKS = 0x6167_6d63;
 
 /**
- * Holds a lock that goes with the connection, so that the hub sees a process that died. False where that means nothing: behind a
- * pooler that gives the connection to others between two statements.
+ * Holds a lock that ends with the connection, so that the hub notices a dead process. Returns false behind a transaction pooler, where
+ * the connection serves others between two statements and the lock means nothing.
  */
 export async function holdSession(session: Session, id: string, number: number): Promise<boolean> {
   const [first] = await session.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -96,7 +96,7 @@ export async function listMachines(sql: Sql, leaseMs: number): Promise<MachineVi
   );
 }
 
-/** By its name, its id or the beginning of it. Its items are ready for others at once. */
+/** Revokes a machine by its name, its id or the beginning of its id. Its items are ready for others at once. */
 export async function revokeMachine(database: Database, which: string): Promise<{ name: string; items: number }> {
   const known = await database.rows<{ id: string; name: string }>('SELECT id, name FROM agentos.machines');
   const found = known.filter(

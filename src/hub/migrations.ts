@@ -2,8 +2,8 @@ import { AgentosError } from '../core/errors.ts';
 import type { Database, Sql } from './database.ts';
 
 /*
- * The shared schema. A migration is never changed once it is released: another one is added. They run in one transaction under a lock,
- * so that two machines can start at once and a kill leaves the version before or the one after.
+ * The shared schema. A released migration is never changed; a new one is added. Migrations run in one transaction under a lock, so that two
+ * machines can start at once, and a kill leaves the schema at the old version or at the new one.
  */
 
 const FIRST = `
@@ -156,17 +156,17 @@ CREATE TABLE agentos.steps (
 
 const MIGRATIONS: readonly string[] = [FIRST];
 
-/** What this program works with. */
+/** The schema version that this program needs. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** "agentos", for the lock that migrations run under. */
+/** The advisory lock that migrations run under. */
 const LOCK = 0x6167_6e74;
 
-/** Returns the versions before and after. A newer schema is left alone, and is an error. */
+/** Returns the versions before and after. Throws, and changes nothing, if the schema is newer. */
 export async function migrate(database: Database, program: string): Promise<{ from: number; to: number }> {
   return database.transaction(async (sql) => {
     await sql.rows('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-    // A role may have the schema without the right to make one.
+    // The role may own the schema without the right to create one.
     const [schema] = await sql.rows(`SELECT 1 FROM pg_namespace WHERE nspname = 'agentos'`);
     if (schema === undefined) await sql.rows('CREATE SCHEMA agentos');
     await sql.rows(`CREATE TABLE IF NOT EXISTS agentos.migrations (
@@ -181,13 +181,13 @@ export async function migrate(database: Database, program: string): Promise<{ fr
   });
 }
 
-/** 0 where there is no schema of ours. */
+/** 0 if the database has no schema of ours. */
 export async function schemaVersion(sql: Sql): Promise<number> {
   const [found] = await sql.rows<{ there: boolean }>(`SELECT to_regclass('agentos.migrations') IS NOT NULL AS there`);
   return found?.there ? versionIn(sql) : 0;
 }
 
-/** Throws unless the schema is exactly the one that this program was written for. */
+/** Throws unless the schema has exactly the version that this program needs. */
 export async function requireSchema(database: Database): Promise<void> {
   const found = await schemaVersion(database);
   if (found !== SCHEMA_VERSION) throw wrongVersion(database, found);

@@ -1,28 +1,22 @@
 import { type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database } from './database.ts';
 import type { StoredFiles } from './results.ts';
 import { designIn } from './run-documents.ts';
 import type { RunSettings } from './run-settings.ts';
 
-/** An item whose end nothing has followed yet. */
+/** An ended item that the scheduler has not handled yet. */
 export interface EndedItem {
   id: number;
   key: string;
   repository: string;
   run: string;
   ending: ItemEnd;
-  /** Documents that it wrote; null: none. */
+  /** Documents that the item wrote, or null. */
   files: StoredFiles | null;
-  /** The runs that have it. */
+  /** The runs that contain the item. */
   runs: string[];
-}
-
-export async function readSettings(sql: Sql, run: string): Promise<RunSettings> {
-  const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
-  if (row === undefined) throw new TypeError(`there is no run ${run}`);
-  return row.settings;
 }
 
 interface Following {
@@ -30,7 +24,7 @@ interface Following {
   run: string;
 }
 
-/** Places what follows a stage of an item in a run, unless another run has placed it already. */
+/** Adds the item's next stage to the run, unless another run added it already. */
 export async function nextStage(database: Database, settings: RunSettings, { item, run }: Following): Promise<void> {
   const ended = itemOfKey(item.key);
   const at = settings.stages.findIndex(({ workflow }) => workflow === ended?.workflow);
@@ -64,7 +58,7 @@ function factsOf({ key, files }: EndedItem): { files: string[]; after: string[];
     const facts = designFacts(text);
     return { files: [...facts.files], after: [...facts.after], hash: bodyHash(readFrontMatter(text).body) };
   } catch {
-    // The stage itself refuses a design that can't be read.
+    // The next stage itself refuses an unreadable design.
     return { files: [], after: [], hash: '' };
   }
 }

@@ -3,14 +3,14 @@ import type { Database, Session } from './database.ts';
 
 interface Listening {
   channels: readonly string[];
-  /** Called with each new connection, for what belongs to a session. */
+  /** Called with each new connection, e.g. to take session locks. */
   onSession?: (session: Session) => Promise<unknown>;
   signal: AbortSignal;
   onNotice: (channel: string, payload: string) => void;
 }
 
 interface Notices {
-  /** Notices come. Behind a pooler that gives connections away between two statements they don't, and who waits has to poll. */
+  /** Whether notices arrive. They don't behind a transaction pooler; then the caller has to poll. */
   isHeard(): boolean;
   readonly closed: Promise<void>;
 }
@@ -18,7 +18,7 @@ interface Notices {
 const RECONNECT_MS = 500;
 const ECHO_MS = 2_000;
 
-/** Listens on a connection of its own until the signal fires, over every break of the connection. */
+/** Listens on a separate connection until the signal fires, and reconnects whenever the connection breaks. */
 export function keepListening(database: Database, { channels, onSession, signal, onNotice }: Listening): Notices {
   let isHeard = false;
   const listen = async (session: Session): Promise<void> => {
@@ -30,11 +30,11 @@ export function keepListening(database: Database, { channels, onSession, signal,
     });
     for (const channel of [own, ...channels]) await session.rows(`LISTEN ${channel}`);
     await onSession?.(session);
-    // Sent on another connection: a pooler would deliver it to whatever session has the listening one now.
+    // Sent on another connection: behind a pooler the echo would reach another session.
     await database.rows('SELECT pg_notify($1, $2)', [own, '']);
     const heard = echo.promise.then(() => true);
     isHeard = await Promise.race([heard, sleep(ECHO_MS, false, { ref: false })]);
-    // What was said while no connection listened.
+    // Notices may have been missed while no connection listened.
     for (const channel of channels) onNotice(channel, '');
   };
   const closed = (async () => {
@@ -43,7 +43,7 @@ export function keepListening(database: Database, { channels, onSession, signal,
       if (session !== null) {
         const onAbort = (): void => void session.close();
         signal.addEventListener('abort', onAbort, { once: true });
-        // It may have fired while the connection was made.
+        // The signal may have fired while the connection was opened.
         if (signal.aborted) onAbort();
         await listen(session).then(
           () => session.ended,

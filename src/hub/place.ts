@@ -13,34 +13,34 @@ import { folderContents, type ItemResult, type StoredFiles, storedFiles, writePl
 import type { RunSettings } from './run-settings.ts';
 
 export interface PlaceOptions {
-  /** All that the machine has of this repository. */
+  /** The machine's folder for this repository. */
   folder: string;
   repository: string;
   item: Item;
   run: string;
   settings: RunSettings;
-  /** The documents that it works with, by path. */
+  /** The documents that the item needs, by path. */
   documents: ReadonlyMap<string, Buffer>;
-  /** Keys of implementations of the run that are done: others may build on their branches. */
+  /** Keys of the run's finished implementations: the item may build on their branches. */
   done: readonly string[];
-  /** Its journal has steps: states of its worktree are needed. */
+  /** The journal has steps, so the states of the worktree are needed. */
   isResumed: boolean;
   cache: RepositoryCache;
   remote: Remote;
   env: Record<string, string>;
 }
 
-/** The repository that a worker gets for one item: its own refs, and of files the documents alone. */
+/** The repository that a worker gets for one item. It has refs of its own, and only the documents are checked out. */
 export interface Place {
   readonly paths: Paths;
-  /** Pushes the states of the worktree that are not at the hub yet. */
+  /** Pushes new states of the worktree to the hub. */
   pushStates(): Promise<void>;
-  /** What the item wrote; its branch is at the hub then. */
+  /** Pushes the branch and returns the files that the item wrote. */
   collect(): Promise<ItemResult>;
   remove(): Promise<void>;
 }
 
-/** The name of the folder is part of the paths of caches, which all items of a repository share. */
+/** The same for all items: the folder's name is part of the path of caches that the items of a repository share. */
 const CHECKOUT = 'checkout';
 
 export async function preparePlace(options: PlaceOptions): Promise<Place> {
@@ -48,7 +48,7 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   const root = join(folder, 'places', keyOf(item));
   const paths = placePaths(folder, keyOf(item));
   const directory = paths.repository;
-  // What an earlier claim of it left here is at the hub, as far as it counts.
+  // Whatever counts of an earlier claim is at the hub.
   await clear(root, paths, item);
   await fetchMissing(options);
   const initial = await makeRepository(directory, options);
@@ -68,7 +68,7 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   const pins = `+${pinsOf(keyOf(item))}*:${remotePins(item)}*`;
   let pushed = '';
   const isImplementation = item.workflow === 'implement';
-  /** What is held for it, and the branches that it made or moved. */
+  /** The pinned states of the item, and the branches that it created or moved. */
   const ownRefs = async (): Promise<{ refs: string; heads: string[] }> => {
     const refs = await git.text([
       'for-each-ref',
@@ -115,7 +115,7 @@ export function remoteHeads({ workflow, id }: Item): string {
   return `refs/agentos/items/${keyOf({ workflow, id })}/heads/`;
 }
 
-/** Removes what items of an earlier process left: it is at the hub, as far as it counts. */
+/** Removes the places of an earlier process. Whatever counts of them is at the hub. */
 export async function clearPlaces(folder: string): Promise<void> {
   const { work, worktrees, homes } = placePaths(folder, 'none');
   for (const left of [join(folder, 'places'), worktrees, homes, join(work, 'worktree-state')])
@@ -142,7 +142,7 @@ async function clear(root: string, paths: Paths, { workflow, id }: Item): Promis
   }
 }
 
-/** The base commit is there since the run's documents were read; branches and states change. */
+/** Fetches branches and states, which change. The base commit was fetched together with the run's documents. */
 async function fetchMissing({ run, item, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
   if (item.workflow !== 'implement') return;
   const ofOthers = done.map((key) => `refs/agentos/items/${key}/heads/*`);
@@ -150,7 +150,7 @@ async function fetchMissing({ run, item, done, isResumed, cache, remote }: Place
   await cache.fetch(remote, [`refs/agentos/runs/${run}/*`, ...ofOthers, ...own]);
 }
 
-/** A repository whose objects are the cache's. Made by hand: git would take a process for each of these files. */
+/** Creates a repository that borrows the objects of the cache. Written by hand: git would need a process for each of these files. */
 async function makeRepository(
   directory: string,
   { item, run, settings, done, isResumed, cache, repository }: PlaceOptions,
@@ -171,13 +171,13 @@ async function makeRepository(
   const refs =
     item.workflow === 'implement' ? await refsFor({ item, run, done, isResumed, cache }) : new Map<string, string>();
   await writeFile(join(dotGit, 'packed-refs'), packedRefs(refs));
-  // By HEAD git takes the folder for a repository, so that it comes last.
+  // Last: git takes a folder with HEAD for a repository.
   await writeFile(join(dotGit, 'HEAD.new'), `${base}\n`);
   await rename(join(dotGit, 'HEAD.new'), join(dotGit, 'HEAD'));
   return refs;
 }
 
-/** The submitter's branches, those of the run's other items, and what an earlier claim of this one went through. */
+/** The submitter's branches, those of the run's other items, and the states and branches of an earlier claim. */
 async function refsFor({
   item,
   run,
@@ -220,7 +220,7 @@ async function stampOf(path: string): Promise<string> {
   return `${size} ${mtimeMs} ${ino}`;
 }
 
-/** Documents that are new or were written again. */
+/** Documents that are new or have changed. */
 async function changed(directory: string, stamps: ReadonlyMap<string, string>): Promise<StoredFiles> {
   const found: string[] = [];
   for (const folder of WRITTEN_FOLDERS)

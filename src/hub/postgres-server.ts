@@ -12,25 +12,25 @@ import { postgresBinaries } from './postgres-binaries.ts';
 import { keptSecret } from './secret-file.ts';
 
 interface PostgresOptions {
-  /** Its binaries, data, log and password. */
+  /** The folder for binaries, data, log and password. */
   folder: string;
-  /** The state folder that this is in: another user has to be let through where PostgreSQL runs as one. */
+  /** The state folder around it. If PostgreSQL runs as another user, that user must be able to pass through. */
   base: string;
-  /** Which addresses it listens on, as PostgreSQL writes them. */
+  /** PostgreSQL's setting listen_addresses. */
   listen: string;
-  /** Connections from other machines are encrypted with it. */
+  /** Encrypts connections from other machines. */
   tls: { certificate: string; key: string };
   env: Record<string, string>;
   signal: AbortSignal;
   onLine: (line: string) => void;
 }
 
-/** A PostgreSQL of our own. */
+/** A PostgreSQL server that the hub started. */
 export interface PostgresServer {
   pid: number;
   port: number;
   password: string;
-  /** Where its binaries are from. */
+  /** Where the binaries come from. */
   origin: string;
   stop(): Promise<void>;
 }
@@ -40,8 +40,8 @@ const STOP_MS = 30_000;
 const LOOK_EVERY_MS = 50;
 
 /**
- * Starts PostgreSQL with its data in the folder, made at the first start. It is a process of its own that outlives a kill of this one: the next
- * start finds it running and takes it over. Where we are root it runs as another user, because it refuses to run as root.
+ * Starts PostgreSQL with its data in the folder, which is created at the first start. The server outlives a kill of the hub: the next start
+ * finds it running and takes it over. If we are root, the server runs as another user, because it refuses to run as root.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const { folder, env, signal, onLine } = options;
@@ -69,7 +69,7 @@ export function localUrl({ port, password }: Pick<PostgresServer, 'port' | 'pass
 
 type User = { uid: number; gid: number } | null;
 
-/** Null: as ourselves. */
+/** The user to run as. Null: the current user. */
 async function otherUser(): Promise<User> {
   if (process.getuid?.() !== 0) return null;
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
@@ -80,7 +80,7 @@ async function otherUser(): Promise<User> {
   throw failed('it refuses to run as root, and there is no user postgres or nobody to run it as');
 }
 
-/** The group may pass, and neither list nor read; what is above the state folder is not ours to change. */
+/** Lets the group pass through the state folder without listing or reading it. Folders above it are not ours to change. */
 async function letThrough({ base, folder }: PostgresOptions, gid: number): Promise<void> {
   for (let at = folder; at.startsWith(base); at = dirname(at)) {
     await chown(at, process.getuid?.() ?? 0, gid);
@@ -153,7 +153,7 @@ async function spawnServer({
     await writeFile(join(data, name), text, { mode: 0o600 });
     if (user !== null) await chown(join(data, name), user.uid, user.gid);
   }
-  // Without a password from nowhere; without encryption from this machine only.
+  // Every connection needs the password; connections from other machines need encryption too.
   const rules = [
     'host all all 127.0.0.1/32 scram-sha-256',
     'host all all ::1/128 scram-sha-256',
@@ -170,12 +170,12 @@ async function spawnServer({
     ssl_key_file: 'server.key',
   };
   const words = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // A file, not a pipe: it is still written when we are gone.
+  // A file, not a pipe: the server may outlive us.
   const log = await open(join(folder, 'log'), 'a', 0o600);
   const child = spawn(join(bin, 'postgres'), ['-D', data, ...words], {
     cwd: data,
     env,
-    // Not in the terminal's group: Ctrl+C is for the hub, which stops it last.
+    // A process group of its own: Ctrl+C goes to the hub, which stops the server last.
     detached: true,
     stdio: ['ignore', log.fd, log.fd],
     ...user,
@@ -186,7 +186,7 @@ async function spawnServer({
   return child;
 }
 
-/** The process that has the data open; null: none has. */
+/** The server process that uses the data, or null. */
 async function processOf(data: string): Promise<number | null> {
   const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0]);
   return Number.isInteger(pid) && pid > 0 && isProcessAlive(pid) ? pid : null;
@@ -225,7 +225,7 @@ async function reachable({ port, password, folder, child, signal }: Reached): Pr
   throw failed(last ?? (why instanceof Error ? why.message : 'it does not answer'));
 }
 
-/** Its fast shutdown: transactions are rolled back, and the next start has nothing to recover. */
+/** A fast shutdown: transactions are rolled back, and the next start has nothing to recover. */
 async function stopProcess(pid: number): Promise<void> {
   if (!isProcessAlive(pid)) return;
   process.kill(pid, 'SIGINT');

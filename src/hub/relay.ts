@@ -12,9 +12,9 @@ import { HubAway, type HubLink } from './hub-link.ts';
 export interface Relay {
   /** On 127.0.0.1. */
   url: string;
-  /** A header without which git is refused. Agents know the token of their item, for calls of models, and must not read other items. */
+  /** Required for git. Agents know their item's token, which is for model calls only: without this header they could read other items' refs. */
   gitHeader: string;
-  /** A request with this token waits for the hub, or for what the hub waits for. */
+  /** Whether a request with this token waits for the hub or a vendor. */
   isWaiting(token: string): boolean;
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ const PAUSE_MS = 300;
 
 const GIT_HEADER = 'x-agentos-git';
 
-/** Of a message between two hops, and of the encoding that was undone; and our own. */
+/** Headers that are not forwarded: hop-by-hop headers, those of a decoded body, and our own. */
 const OWN_HEADERS = new Set([
   GIT_HEADER,
   'host',
@@ -39,8 +39,8 @@ const OWN_HEADERS = new Set([
 ]);
 
 /**
- * The hub as workers, agents and git on this machine see it: a plain server on loopback. It keeps its callers waiting while the hub is away,
- * and asks again; the answer of a durable step continues where it was cut off.
+ * A plain server on loopback through which workers, agents and git on this machine reach the hub. While the hub is away, callers wait and the
+ * relay asks again; the answer of a durable step continues where it was cut off.
  */
 export async function startRelay(link: HubLink): Promise<Relay> {
   const waiting = new Map<string, number>();
@@ -59,7 +59,7 @@ export async function startRelay(link: HubLink): Promise<Relay> {
     const route = routeOf(request.method ?? 'GET', url);
     if (route === null && request.headers[GIT_HEADER] !== gitKey) return fail(response, 403);
     if (route === null) return passThrough(link, request, response);
-    // Only what the caller asks for is read here; whether it may is for the hub to say.
+    // The relay only reads what the caller asks for; the hub checks the permission.
     const call = await readCall({ request, url, route, grant: { item: '' }, base: 'http://hub', maxBytes: MOST_BYTES });
     const caller = createCaller(response, {
       ...BOUNDS,
@@ -107,7 +107,7 @@ interface Relayed {
   signal: AbortSignal;
 }
 
-/** One call of a model, over as many connections as it takes. */
+/** Relays one model call, over as many connections as it takes. */
 async function relay(link: HubLink, { request, call, caller, route, signal }: Relayed): Promise<void> {
   const isStep = request.headers['x-agentos-step'] !== undefined;
   const headers = { ...forwarded(request.headers), [RELAY_HEADER]: '1' };
@@ -141,7 +141,7 @@ async function relay(link: HubLink, { request, call, caller, route, signal }: Re
   }
 }
 
-/** Gives the caller what it does not have yet. */
+/** Writes the part of the answer that the caller does not have yet. */
 async function deliver(
   response: IncomingMessage,
   caller: Caller,
@@ -165,7 +165,7 @@ function cutOff({ vendor }: Route): AgentosError {
   return new AgentosError({ code: 'provider-unreachable', provider: vendor, detail }, { retry: 'transient' });
 }
 
-/** Git, and what is asked once: as it is. */
+/** Forwards git's requests unchanged, once. */
 async function passThrough(link: HubLink, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { 'content-encoding': encoding, 'content-length': length } = request.headers;
   const body = request.method === 'GET' ? null : request;

@@ -8,23 +8,22 @@ import type { HubLink } from './hub-link.ts';
 import { HubAway } from './hub-link.ts';
 import type { Relay } from './relay.ts';
 
-/** A fetch or a push of a large history over a slow network. */
+/** Enough for a large history over a slow network. */
 const LONG_MS = 30 * 60_000;
 
-/** A repository of the hub, as git on this machine reaches it. */
+/** How git on this machine reaches a repository of the hub. */
 export interface Remote {
-  /** Of the relay. */
   relay: Pick<Relay, 'url' | 'gitHeader'>;
-  /** Of the item or run. */
+  /** The token of the item or run. */
   token: string;
   link: HubLink;
   signal: AbortSignal;
 }
 
-/** Repeats while the hub is away; whatever else git says is an error. */
+/** Runs git, and repeats it while the hub is away. Throws any other error. */
 export async function gitWithHub(git: Git, remote: Remote, args: string[]): Promise<string> {
   const { relay, token, link, signal } = remote;
-  // In the environment, where the arguments of a process are for all to read.
+  // In the environment: every user can read the arguments of a process.
   const env = {
     GIT_ALLOW_PROTOCOL: 'http',
     GIT_CONFIG_COUNT: '3',
@@ -39,7 +38,7 @@ export async function gitWithHub(git: Git, remote: Remote, args: string[]): Prom
     try {
       return await git.text(args, { env, timeoutMs: LONG_MS });
     } catch (error) {
-      // Asked at once, so that a hub that went away in the middle is told from a push that it refuses.
+      // Distinguishes a hub that went away from one that refuses the push.
       if (codeOf(error) === 'git-failed') await link.facts();
       if (codeOf(error) === 'git-failed' && isCutOff(error)) throw new HubAway('the hub was away', { cause: error });
       throw error;
@@ -47,12 +46,12 @@ export async function gitWithHub(git: Git, remote: Remote, args: string[]): Prom
   });
 }
 
-/** What git says of a connection, in every version: it has no code for it. */
+/** Git reports broken connections by these messages only; it has no exit code for them. */
 function isCutOff(error: unknown): boolean {
   return /unable to access|RPC failed|hung up|early EOF|unexpected disconnect|503|502/.test(String(error));
 }
 
-/** The bare copy of a repository that a machine keeps; one fetch at a time. */
+/** A machine's bare copy of a repository. Fetches run one at a time. */
 export interface RepositoryCache {
   readonly directory: string;
   readonly git: Git;
@@ -60,7 +59,20 @@ export interface RepositoryCache {
   fetch(remote: Remote, refs: readonly string[]): Promise<void>;
 }
 
-export function openRepositoryCache(folder: string, repository: string, env: Record<string, string>): RepositoryCache {
+/** Opens the cache of each repository once, so that it has one queue of fetches. */
+export function openRepositoryCaches(
+  folder: string,
+  env: Record<string, string>,
+): (repository: string) => RepositoryCache {
+  const known = new Map<string, RepositoryCache>();
+  return (repository) => {
+    const cache = known.get(repository) ?? openRepositoryCache(folder, repository, env);
+    known.set(repository, cache);
+    return cache;
+  };
+}
+
+function openRepositoryCache(folder: string, repository: string, env: Record<string, string>): RepositoryCache {
   const directory = join(folder, `${repository}.git`);
   const git = createGit(directory, env);
   let queue: Promise<unknown> = Promise.resolve();

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 import { makeFolder } from '../process/files.ts';
 import { filesBelow } from './document-trees.ts';
 
-/** A file in the database: its text, or its bytes where they are no text. */
+/** A file in the database: text, or base64 if the bytes are not valid UTF-8. */
 export type StoredFile = string | { base64: string };
 
 /** By path, with slashes. */
 export type StoredFiles = Record<string, StoredFile>;
 
-/** What an item left, by where it goes: the repository, or the submitter's state folder. */
+/** The files that an item left: those for the repository, and those for the submitter's state folder. */
 export interface ItemResult {
   repository: StoredFiles;
   transcripts: StoredFiles;
@@ -17,7 +17,7 @@ export interface ItemResult {
   undone: StoredFiles;
 }
 
-/** Beyond this, what agents said stays on the machine: all else is documents. */
+/** Files beyond this stay on the machine. Only transcripts of agents get that large. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 export async function storedFiles(folder: string, paths: readonly string[]): Promise<StoredFiles> {
@@ -32,7 +32,7 @@ export async function storedFiles(folder: string, paths: readonly string[]): Pro
   return files;
 }
 
-/** Every file below the folder; none where there is no such folder. */
+/** Every file below the folder. A missing folder has no files. */
 export async function folderContents(folder: string): Promise<StoredFiles> {
   return storedFiles(folder, await filesBelow(folder, ''));
 }
@@ -49,7 +49,7 @@ export function bytesOf(file: StoredFile): Buffer {
   return typeof file === 'string' ? Buffer.from(file) : Buffer.from(file.base64, 'base64');
 }
 
-/** For a folder of ours: a crash leaves nothing that anyone would miss. */
+/** Writes files without a rename: the folder is ours, and half a file after a crash harms no one. */
 export async function writePlainFiles(folder: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
   const made = new Set<string>();
   for (const [path, content] of files) {

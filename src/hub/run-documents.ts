@@ -4,14 +4,14 @@ import { filesInTree, isNeededBy, readBlobs, type TreeFiles } from './document-t
 import type { RepositoryCache } from './repository-cache.ts';
 import { bytesOf, type StoredFiles } from './results.ts';
 
-/** The documents of a run: what was submitted, and on top of it what its items wrote since. */
+/** The documents of a run: those that were submitted, overlaid with those that its items wrote since. */
 export interface RunDocuments {
-  /** Those that an item works with, by path. */
+  /** The documents that an item needs, by path. */
   filesFor(item: Item): Promise<Map<string, Buffer>>;
 }
 
-/** `commit`: what was submitted, which is in the cache. What has been read once is not read again. */
-export function openRunDocuments(sql: Sql, run: string, commit: string, cache: RepositoryCache): RunDocuments {
+/** `commit` holds the submitted documents and is in the cache. Everything is read once. */
+function openRunDocuments(sql: Sql, run: string, commit: string, cache: RepositoryCache): RunDocuments {
   let submitted: Promise<TreeFiles> | null = null;
   const written = new Map<number, StoredFiles>();
 
@@ -40,7 +40,23 @@ export function openRunDocuments(sql: Sql, run: string, commit: string, cache: R
   };
 }
 
-/** The text of a design that an item has just made; null: it made none. */
+/** Documents of this many runs are kept in memory. */
+const MOST_RUNS = 8;
+
+/** Opens the documents of each run once; the least recently used are closed. */
+export function createDocumentsCache(sql: Sql): (run: string, commit: string, cache: RepositoryCache) => RunDocuments {
+  const known = new Map<string, RunDocuments>();
+  return (run, commit, cache) => {
+    const documents = known.get(run) ?? openRunDocuments(sql, run, commit, cache);
+    known.delete(run);
+    known.set(run, documents);
+    const [oldest] = known.keys();
+    if (known.size > MOST_RUNS && oldest !== undefined) known.delete(oldest);
+    return documents;
+  };
+}
+
+/** The text of the design that an item has just written, or null. */
 export function designIn(key: string, files: StoredFiles): string | null {
   const file = files[`docs/lld/LLD-${itemOfKey(key)?.id ?? ''}.md`];
   return file === undefined ? null : bytesOf(file).toString('utf8');

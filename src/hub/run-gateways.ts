@@ -2,28 +2,27 @@ import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import type { RunEvent } from '../core/events.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
-import { itemEvent, keysFor, poolEvent } from '../gateway/events.ts';
-import type { GatewayEvent } from '../gateway/exchange.ts';
+import type { OnItemEvent } from '../gateway/exchange.ts';
 import { createGateway, type GatewayCore } from '../gateway/server.ts';
 import { createCredentialPool } from '../pool/pool.ts';
 import type { KeyView, LearnedLimits, Pool } from '../pool/port.ts';
 import type { Sql } from './database.ts';
 import type { EventWriter } from './item-events.ts';
-import type { RunSettings } from './run-settings.ts';
+import { type RunSettings, readSettings } from './run-settings.ts';
 
-/** Silence before headers and between keep-alives; a relay fills it on its own. */
+/** The longest silence before headers and between keep-alives. The relay fills it for its callers. */
 const LONGEST_SILENCE_MS = 10_000;
-/** Of each run: what a machine that died may come back for. */
+/** Recorded answers of a run, for machines that died and come back. */
 const MOST_ANSWERS = 2_000;
 
 interface RunGatewaysOptions {
   sql: Sql;
   config: Config;
   env: Readonly<Record<string, string | undefined>>;
-  /** Limits that were learned before, by key. */
+  /** Limits that an earlier hub learned, by key. */
   remembered: ReadonlyMap<string, LearnedLimits>;
   events: EventWriter;
-  /** By the database's clock. */
+  /** The time now by the database's clock. */
   timestamp: () => string;
   onPool: (event: RunEvent) => void;
 }
@@ -33,15 +32,15 @@ interface RunGateway {
   settings: RunSettings;
 }
 
-/** The gateways of all runs, over one pool. */
+/** One gateway per run, all over one pool. */
 export interface RunGateways {
-  /** Made when the run's first call comes. */
+  /** Created at the run's first call. */
   of(run: string): Promise<RunGateway>;
-  /** Its answers are stored, or are to be asked for again. */
+  /** Drops the item's recorded answers. */
   forget(run: string, item: number): void;
-  /** Vendors that there is a key for. */
+  /** Vendors that the hub has a key for. */
   readonly vendors: readonly VendorName[];
-  /** A vendor has nothing left: nothing new should be started. */
+  /** A vendor is out of quota: machines should start nothing new. */
   isExhausted(): boolean;
   keys(): KeyView[];
   /** The run has ended. */
@@ -55,27 +54,27 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
   const vendors = VENDORS.filter(
     (vendor) => config.keys.some((key) => key.vendor === vendor) || (vendor === 'openai-compatible' && hasServer),
   );
-  const exhausted = new Set<VendorName>();
+  const exhausted = new Set<string>();
   const pool: Pool = createCredentialPool({
-    keys: keysFor(config.keys, vendors),
+    keys: config.keys,
+    vendors,
     limits: config.limits,
     remembered,
     clock: systemClock,
     random: Math.random,
     longestWaitMs: config.bounds.maxQuotaWaitMs,
     onEvent: (event) => {
-      if (event.type === 'exhausted') exhausted.add(event.vendor);
-      if (event.type === 'resumed') exhausted.delete(event.vendor);
-      onPool(poolEvent(event));
+      if (event.type === 'pool-exhausted') exhausted.add(event.vendor);
+      if (event.type === 'pool-resumed') exhausted.delete(event.vendor);
+      onPool(event);
     },
   });
   const gateways = new Map<string, Promise<RunGateway>>();
 
-  const onGateway = (event: GatewayEvent): void => {
-    const item = Number(event.item);
-    const told = itemEvent(event);
-    if (told !== null) events.add(item, null, { at: timestamp(), ...told });
-    // A restarted hub keeps the limits by it; what is lost in an outage of the database is a little of that.
+  const onGateway: OnItemEvent = (id, event) => {
+    const item = Number(id);
+    events.add(item, null, { at: timestamp(), ...event });
+    // A restarted hub enforces the budgets by this sum. An outage of the database may lose a little of it.
     if (event.type === 'gateway-call' && event.costUsd !== null && event.costUsd > 0)
       sql
         .rows('UPDATE agentos.items SET spent_usd = spent_usd + $2 WHERE id = $1', [item, event.costUsd])
@@ -83,9 +82,7 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
   };
 
   const open = async (run: string): Promise<RunGateway> => {
-    const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
-    if (row === undefined) throw new TypeError(`there is no run ${run}`);
-    const { settings } = row;
+    const settings = await readSettings(sql, run);
     const { bounds, prices } = settings;
     const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, bounds.idleTimeoutMs / 3));
     const gateway = createGateway({

@@ -1,29 +1,55 @@
 import type { Bounds } from '../core/config.ts';
 import type { PriceSetting } from '../core/money.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
+import type { Sql } from './database.ts';
 
-/** A stage of a run's pipeline, as machines and the hub need it. */
+/** A stage of a run's pipeline, for machines and the hub. */
 export interface RunStage {
   workflow: WorkflowName;
-  /** Specs of the models that its items may ask for. */
+  /** Specs of the models that the stage's items may call. */
   models: readonly string[];
-  /** Tags that a machine has to have. */
+  /** Tags that a machine needs. */
   needs: readonly string[];
-  /** What its workers get, but for what is particular to an item or to a machine. */
+  /** The worker's input, without the parts that depend on the item or the machine. */
   input: object;
 }
 
-/** What holds for all items of a run, pinned when it was submitted. */
+/** The settings of a run, fixed at its submission. */
 export interface RunSettings {
   pipeline: PipelineName;
   stages: readonly RunStage[];
-  /** So many of its items at once; null: as many as machines take. */
+  /** The most items under way at once. Null: as many as machines take. */
   parallel: number | null;
   haltAfter: number | null;
   bounds: Bounds;
   prices: Readonly<Record<string, PriceSetting>>;
-  /** The commit that its items begin at. */
+  /** The commit that the items start from. */
   base: string;
-  /** Who its commits are by. */
+  /** The author of commits. */
   identity: { name: string; email: string } | null;
+}
+
+export async function readSettings(sql: Sql, run: string): Promise<RunSettings> {
+  const [row] = await sql.rows<{ settings: RunSettings }>('SELECT settings FROM agentos.runs WHERE id = $1', [run]);
+  if (row === undefined) throw new TypeError(`there is no run ${run}`);
+  return row.settings;
+}
+
+/** Reads the settings of a run once: they never change. */
+export interface SettingsCache {
+  of(run: string): Promise<RunSettings>;
+  forget(run: string): void;
+}
+
+export function createSettingsCache(sql: Sql): SettingsCache {
+  const known = new Map<string, Promise<RunSettings>>();
+  return {
+    of(run) {
+      const settings = known.get(run) ?? readSettings(sql, run);
+      known.set(run, settings);
+      settings.catch(() => known.delete(run));
+      return settings;
+    },
+    forget: (run) => void known.delete(run),
+  };
 }

@@ -1,7 +1,7 @@
 import { endedWell, type ItemStatus } from '../core/item.ts';
 import { withoutCycles } from '../core/schedule.ts';
 
-/** An item of one repository that has not ended, as far as it decides about others. */
+/** An item that has not ended, with what the scheduling of its repository depends on. */
 export interface QueuedItem {
   id: number;
   key: string;
@@ -9,36 +9,36 @@ export interface QueuedItem {
   isHeld: boolean;
   after: readonly string[];
   exclusive: readonly string[];
-  /** It continues what was begun. */
+  /** It continues work that was begun, so it goes first. */
   ahead: boolean;
   /** How long it has waited. */
   waitedMs: number;
 }
 
 interface Repository {
-  /** In the order in which they came. */
+  /** In the order of their submission. */
   items: readonly QueuedItem[];
-  /** How items that others come after have ended. */
+  /** How ended items that others depend on have ended. */
   ends: ReadonlyMap<string, ItemStatus>;
-  /** Keys of items that join when others have ended. */
+  /** Keys of later stages that will join. */
   announced: ReadonlySet<string>;
-  /** Of each run, how many of its items may be under way; absent: as many as there are. */
+  /** The most items under way, by run. Absent: no limit. */
   limits: ReadonlyMap<string, number>;
 }
 
 interface Schedule {
-  /** May start now, in this order. */
+  /** Items to start now, in this order. */
   start: number[];
-  /** Can never start, because this one ended like that. */
+  /** Items that can never start, each with the item it depends on and how that one ended. */
   hopeless: { id: number; on: string; status: ItemStatus }[];
-  /** Items that come after each other, in the order in which they start. */
+  /** Items that depend on each other, in the order in which they start. */
   cycles: string[][];
 }
 
-/** One that has waited longer is not overtaken any more by others that want its files. */
+/** After this wait, an item's files are reserved for it. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** Which of a repository's held items may start: what they build on has ended well, and nothing under way changes the same files. */
+/** Chooses which held items may start: their dependencies have succeeded, and no item under way changes the same files. */
 export function scheduleItems({ items, ends, announced, limits }: Repository): Schedule {
   const schedule: Schedule = { start: [], hopeless: [], cycles: [] };
   const unfinished = new Set(items.map(({ key }) => key));
@@ -66,7 +66,7 @@ export function scheduleItems({ items, ends, announced, limits }: Repository): S
       schedule.start.push(item.id);
       running.set(item.run, count + 1);
     }
-    // Reserved for one that has waited long; and what starts now is under way.
+    // Files of an item that starts now are taken; files of one that waited long are reserved.
     if (isFree ? count < limit : item.waitedMs > PATIENCE_MS) for (const file of item.exclusive) taken.add(file);
   }
   return schedule;

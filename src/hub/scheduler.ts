@@ -8,26 +8,26 @@ import { expireLeases, MOST_LOST, stopRun } from './backlog.ts';
 import type { Database, Sql } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 import { appendEvents } from './item-events.ts';
-import { type EndedItem, nextStage, readSettings } from './next-stage.ts';
-import type { RunSettings } from './run-settings.ts';
+import { type EndedItem, nextStage } from './next-stage.ts';
+import { createSettingsCache } from './run-settings.ts';
 import { type QueuedItem, scheduleItems } from './schedule.ts';
 import { tidyHub } from './tidy.ts';
 
 interface SchedulerOptions {
   database: Database;
   git: GitBackend;
-  /** By the database's clock. */
+  /** The time now by the database's clock. */
   timestamp: () => string;
-  /** Its answers are not needed any more. */
+  /** The item's recorded answers are no longer needed. */
   onItemEnded: (run: string, item: number) => void;
-  /** None of its items is left. */
+  /** All items of the run have ended. */
   onRunEnded: (run: string) => void;
   onLine: (line: string) => void;
   signal: AbortSignal;
 }
 
 export interface Scheduler {
-  /** Something has changed: look now, not at the next tick. */
+  /** Starts the next pass now instead of at the next tick. */
   poke(): void;
   readonly closed: Promise<void>;
 }
@@ -36,7 +36,7 @@ const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 2_000;
 const TIDY_EVERY_MS = 60_000;
 
-/** What the hub decides: which held item may start, what follows the end of one, and whose machine is gone. One pass at a time. */
+/** Starts held items, adds the next stage of ended ones, and frees the items of machines that are gone. One pass at a time. */
 export function startScheduler(options: SchedulerOptions): Scheduler {
   const { database, git, signal, onLine } = options;
   const pass = createPass(options);
@@ -80,23 +80,16 @@ const HANDLED_AT_ONCE = 100;
 const WRITER = 'hub';
 
 function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: SchedulerOptions) {
-  const runs = new Map<string, Promise<RunSettings>>();
+  const settings = createSettingsCache(database);
   const halts = new Map<string, Promise<ReturnType<typeof createHaltRule>>>();
   let writes = Date.now();
-
-  const settingsOf = (run: string): Promise<RunSettings> => {
-    const found = runs.get(run) ?? readSettings(database, run);
-    runs.set(run, found);
-    found.catch(() => runs.delete(run));
-    return found;
-  };
 
   const say = async (sql: Sql, item: number, event: ItemEvent): Promise<void> => {
     writes += 1;
     await appendEvents(sql, WRITER, [{ item, fence: null, number: writes, events: [{ at: timestamp(), ...event }] }]);
   };
 
-  /** Of items that no machine holds, or holds in vain. */
+  /** Ends items that no machine works on any more. */
   const end = async (items: readonly { id: number; end: ItemEnd }[]): Promise<void> => {
     for (const { id, end: ending } of items) {
       await database.transaction(async (sql) => {
@@ -110,10 +103,10 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
     }
   };
 
-  /** After a restart it gets the ends so far, in the order of the items. */
+  /** After a restart, the rule is fed with the ends so far, in the order of the items. */
   const haltRuleOf = (run: string): Promise<ReturnType<typeof createHaltRule>> => {
     const open = async (): Promise<ReturnType<typeof createHaltRule>> => {
-      const rule = createHaltRule((await settingsOf(run)).haltAfter);
+      const rule = createHaltRule((await settings.of(run)).haltAfter);
       const ended = await database.rows<{ ending: ItemEnd }>(
         `SELECT i.ending FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
           WHERE o.run = $1 AND i.state = 'ended' AND i.is_handled ORDER BY i.id`,
@@ -144,7 +137,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
     for (const run of touched) {
       for (const item of ended.filter((one) => one.runs.includes(run))) {
         await halted(run, item.ending);
-        if (item.ending.status === 'succeeded') await nextStage(database, await settingsOf(run), { item, run });
+        if (item.ending.status === 'succeeded') await nextStage(database, await settings.of(run), { item, run });
       }
     }
     for (const { id, run } of ended) onItemEnded(run, id);
@@ -155,7 +148,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
       [touched],
     );
     for (const { run } of over) {
-      runs.delete(run);
+      settings.forget(run);
       halts.delete(run);
       onRunEnded(run);
     }
@@ -174,7 +167,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
       }
     },
 
-    /** Items that no machine has to stop first. */
+    /** Ends cancelled items that no machine has to stop first. */
     async cancels() {
       const waiting = await database.rows<{ id: number; reason: ErrorRecord }>(
         `SELECT i.id, coalesce(i.cancel, r.stopped) AS reason FROM agentos.items i JOIN agentos.runs r ON r.id = i.run
@@ -182,7 +175,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
             SELECT 1 FROM agentos.run_items o JOIN agentos.runs p ON p.id = o.run WHERE o.item = i.id AND p.stopped IS NULL)))`,
       );
       await end(waiting.map(({ id, reason }) => ({ id, end: notStarted(reason) })));
-      // No machine could work on it.
+      // No machine could work on them.
       const hopeless = await database.rows<{ id: number; lost: number }>(
         `SELECT id, lost FROM agentos.items WHERE state = 'ready' AND lost >= $1`,
         [MOST_LOST],
@@ -256,7 +249,7 @@ async function scheduleOf(database: Database, repository: string): Promise<Retur
       ORDER BY i.key, i.id DESC`,
     [repository, after],
   );
-  // The later stages of what is in an earlier one.
+  // The later stages of items that are still in an earlier one.
   const announced = await database.rows<{ key: string }>(
     `SELECT DISTINCT s->>'workflow' || '-' || substr(i.key, strpos(i.key, '-') + 1) AS key
       FROM agentos.items i JOIN agentos.runs r ON r.id = i.run, json_array_elements(r.settings->'stages') WITH ORDINALITY AS t(s, n)

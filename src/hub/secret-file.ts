@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder } from '../process/files.ts';
 
-/** What the file says; a missing one is made, for this user's eyes only. */
+/** Reads the file; a missing one is created, readable by this user only. */
 export async function keptSecret(path: string, make: () => string | Promise<string>): Promise<string> {
   const found = await readFile(path, 'utf8').catch(() => null);
   if (found !== null) return found.trimEnd();
@@ -11,7 +11,7 @@ export async function keptSecret(path: string, make: () => string | Promise<stri
   return text;
 }
 
-/** Beside its place and renamed into it, as every file; and never readable by others, not for a moment. */
+/** Writes the file by a rename. At no moment can other users read it. */
 export async function writeSecret(path: string, text: string): Promise<void> {
   await makeFolder(dirname(path));
   const temporary = `${path}.${process.pid}.tmp`;

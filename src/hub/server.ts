@@ -8,19 +8,19 @@ import type { Sql } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 import type { RunGateways } from './run-gateways.ts';
 
-/** `<id> <token>` of the machine that sends a request. */
+/** The machine that sends a request, as `<id> <token>`. */
 export const MACHINE_HEADER = 'x-agentos-machine';
-/** The hub can't tell now; the same request later may work. */
+/** The hub can't answer now; the same request may work later. */
 export const AWAY_HEADER = 'x-agentos-away';
 export const FACTS_PATH = '/agentos/hub';
 export const FORGET_PATH = '/agentos/forget';
 
-/** What a machine has to know of the hub and may not read from the database. */
+/** Facts for machines that are not in the database. */
 export interface HubFacts {
   version: string;
   /** Vendors that the hub has a key for. */
   vendors: readonly string[];
-  /** Enough to recognise a key that a vendor echoes, and no more. */
+  /** Enough to recognise and mask a key that a vendor echoes. */
   fingerprints: readonly Fingerprint[];
 }
 
@@ -32,7 +32,7 @@ interface HubServerOptions {
   gateways: RunGateways;
   git: GitBackend;
   facts: HubFacts;
-  /** For what no machine asks for: the pages of the dashboard. False: there are none. */
+  /** Serves the dashboard to callers that are not machines. Returns false if there is none. */
   pages: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -41,17 +41,17 @@ export interface HubServer {
   close(): Promise<void>;
 }
 
-/** What a token stands for now. */
+/** What a token currently permits. */
 interface Grant {
   repository: string;
   run: string;
-  /** Null: it is a submitter's. */
+  /** Null: the token is a submitter's. */
   item: { id: number; key: string; stage: number } | null;
 }
 
 const GIT_PATH = /^\/git\/([0-9a-f]{40,64})(\/.*)$/;
 
-/** The one server of a hub. Every request of a machine carries the machine's token; what it is about needs the item's or the run's too. */
+/** The hub's server. Every request of a machine carries the machine's token, and that of the item or run that it is about. */
 export async function startHubServer(options: HubServerOptions): Promise<HubServer> {
   const { tls, host, gateways, git, facts, sql, pages } = options;
 
@@ -91,7 +91,7 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
     (request, response) => {
       response.on('error', () => undefined);
       serve(request, response).catch(() => {
-        // The database is away, say.
+        // For example, the database is away.
         if (response.headersSent) response.destroy();
         else refuse(response, 503, 'the hub can not tell now', { [AWAY_HEADER]: '1' });
       });
@@ -114,7 +114,7 @@ export async function startHubServer(options: HubServerOptions): Promise<HubServ
   };
 }
 
-/** Where an item's machine may push: what its worktree went through, and its branch. */
+/** The refs that an item's machine may push: states of the worktree, and the branch. */
 function refsOf({ key }: NonNullable<Grant['item']>): string[] {
   return [`refs/agentos/items/${key}/`];
 }
@@ -124,7 +124,7 @@ interface Asker {
   grant: Grant | null;
 }
 
-/** Whether the machine is known, and what the tokens stand for now. */
+/** Whether the machine is known, and what the tokens currently permit. */
 async function askerOf(sql: Sql, machine: string, tokens: readonly string[]): Promise<Asker> {
   const [id = '', token = ''] = machine.split(' ');
   const [row] = await sql.rows<{

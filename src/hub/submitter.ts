@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
+import type { StoredStep } from '../journal/port.ts';
 import { addJournals } from '../journal/postgres.ts';
-import type { StoredStep } from '../journal/stored.ts';
 import { makeFolder } from '../process/files.ts';
 import { type Placed, registerRun, type SubmittedItem, type SubmittedRun, submitItems } from './backlog.ts';
 import { hashOfToken } from './certificate.ts';
@@ -29,15 +29,15 @@ import { startRelay } from './relay.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';
 import type { HubFacts } from './server.ts';
 
-/** The hub, for a command in a user's checkout. */
+/** A connection to the hub, for a command in a user's checkout. */
 export interface HubConnection {
   database: Database;
-  /** Names the state folder that the command works in. */
+  /** Identifies the command's state folder. */
   checkout: string;
-  /** In the state folder, for what is needed for a moment. */
+  /** A folder for temporary files, in the state folder. */
   folder: string;
   facts: HubFacts;
-  /** The token of a run that was submitted from here: it follows from the machine's own, and is stored nowhere. */
+  /** The token of a run that was submitted from here. It is derived from the machine's token and stored nowhere. */
   tokenOf(run: string): string;
   remoteFor(token: string, signal: AbortSignal): Remote;
   close(): Promise<void>;
@@ -50,7 +50,7 @@ interface ConnectionOptions {
   version: string;
 }
 
-/** Throws where the database or the hub can't be reached, or another version is in use there. */
+/** Throws if the database or the hub can't be reached, or the schema has another version. */
 export async function openHubConnection({ databaseUrl, base, version }: ConnectionOptions): Promise<HubConnection> {
   const database = openDatabase(databaseUrl, { application: 'agentos', connections: 3 });
   let link: HubLink | null = null;
@@ -86,13 +86,13 @@ export async function openHubConnection({ databaseUrl, base, version }: Connecti
   }
 }
 
-/** A repository by the first commit of its history: clones and forks are one, whatever their remotes are called. */
+/** Names a repository by the first commit of its history, so that clones and forks have the same name. */
 export async function repositoryName(git: Git): Promise<string> {
   const roots = (await git.text(['rev-list', '--max-parents=0', 'HEAD'])).split('\n').sort();
   return roots[0] ?? '';
 }
 
-/** Holds what a run was submitted with, until its results are here. Not among the pins of items, which `clean` knows by name. */
+/** Keeps the submitted documents of a run until its results are here. Outside of refs/agentos/, which `clean` tidies. */
 function submittedRef(run: string): string {
   return `refs/agentos-hub/submitted/${run}`;
 }
@@ -108,16 +108,16 @@ export async function forgetSubmitted(git: Git, run: string): Promise<void> {
 interface Submission {
   run: SubmittedRun;
   items: readonly SubmittedItem[];
-  /** What the state folder has of their journals. */
+  /** The journals in the state folder. */
   journals: readonly { key: string; steps: readonly StoredStep[] }[];
   git: Git;
   repositoryFolder: string;
-  /** Files that git ignores and the tests need. */
+  /** Ignored files that the tests need. */
   copy: readonly string[];
   itemsOf: readonly Parameters<typeof isNeededBy>[0][];
 }
 
-/** Pushes what the items need, and places them in the backlog. Until the end nothing of it can be claimed. */
+/** Pushes what the items need, then adds them to the backlog. No machine can claim one before that. */
 export async function submit(
   connection: HubConnection,
   submission: Submission,
@@ -148,7 +148,7 @@ export async function submit(
   );
 }
 
-/** The documents as they are in the folder, tracked or not, as a commit without parents. */
+/** Stores the documents as they are in the folder, tracked or not, as a commit without parents. */
 async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission, folder: string): Promise<string> {
   const files: TreeFiles = new Map();
   const add = async (root: string, paths: readonly string[]): Promise<void> => {

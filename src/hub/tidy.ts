@@ -1,13 +1,13 @@
 import type { Database } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 
-/** So long a submitter may take to come back for what was done. */
+/** How long results wait for their submitter. */
 const KEEP = `interval '14 days'`;
-/** And so long another submitter of the same items. */
+/** How long collected results are kept for another submitter of the same items. */
 const KEEP_RESULTS = `interval '1 hour'`;
 const AT_ONCE = 500;
 
-/** Removes what no one needs any more: files and refs of what was collected, and after two weeks what the database has of it. */
+/** Removes files and refs of runs that were collected, and after two weeks their rows. */
 export async function tidyHub(database: Database, git: GitBackend): Promise<void> {
   await forgetCollected(database, git);
   await database.rows(
@@ -27,7 +27,7 @@ export async function tidyHub(database: Database, git: GitBackend): Promise<void
   await database.rows(`DELETE FROM agentos.pool_events WHERE at < clock_timestamp() - interval '1 day'`);
 }
 
-/** Of runs that were collected; and the files of items that all their runs have collected. */
+/** Removes the refs of collected runs, and the files of items that all their runs have collected. */
 async function forgetCollected(database: Database, git: GitBackend): Promise<void> {
   await database.rows(
     `UPDATE agentos.items i SET result = NULL WHERE i.state = 'ended' AND i.is_handled AND i.result IS NOT NULL
@@ -50,7 +50,7 @@ async function forgetCollected(database: Database, git: GitBackend): Promise<voi
       .map((ref) => `delete ${ref}\n`)
       .join('');
     if (input !== '') await store.run(['update-ref', '--stdin'], { input });
-    // In a process of its own, and only when there is much to tidy.
+    // Git packs in the background, and only when there is much to pack.
     await store.run(['-c', 'gc.auto=5000', 'gc', '--auto', '--quiet']);
   }
   await database.rows('UPDATE agentos.runs SET documents = NULL WHERE id = ANY($1)', [runs.map(({ id }) => id)]);

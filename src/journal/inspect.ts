@@ -2,7 +2,8 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../core/errors.ts';
 import { JournalFault } from './fault.ts';
-import { type Contents, examine } from './schema.ts';
+import type { StepRecord, StoredStep } from './port.ts';
+import { examine } from './schema.ts';
 
 const attempts = 5;
 const walHeaderBytes = 32;
@@ -10,18 +11,28 @@ const frameHeaderBytes = 24;
 const magicLittleEndian = 0x377f0682;
 const magicBigEndian = 0x377f0683;
 
+/** What a journal holds, as seen from outside. */
+export interface InspectedJournal {
+  /** In the order in which they finished. */
+  finished: (StepRecord & { result: string })[];
+  /** Names of the steps that were started and have not finished, in the order in which they were last started. */
+  inFlight: string[];
+  /** The step that was started last: the item is there. */
+  latest: { id: string; name: string } | null;
+  all: StoredStep[];
+}
+
 /**
- * What a journal holds; null if it is missing or can't be read. Writes nothing, neither beside the file nor elsewhere,
- * also when a killed process left its log behind or a live one has the journal open: the bytes are read and put together in
- * memory. Never throws.
+ * Null if the journal is missing or can't be read. Writes nothing anywhere, even if a killed process left its log behind or a
+ * live one has the journal open: the bytes are read and put together in memory. Never throws.
  */
-export function inspectJournal(file: string): Contents | null {
+export function inspectJournal(file: string): InspectedJournal | null {
   const db = new DatabaseSync(':memory:');
   try {
     const image = readImage(file);
     if (image === null) return null;
     db.deserialize(withoutLog(image));
-    return examine(db, file);
+    return inspected(examine(db, file));
   } catch {
     return null;
   } finally {
@@ -29,10 +40,20 @@ export function inspectJournal(file: string): Contents | null {
   }
 }
 
+function inspected(all: StoredStep[]): InspectedJournal {
+  return {
+    finished: all.flatMap(({ id, name, startedAt, end }) =>
+      end === null ? [] : [{ id, name, startedAt, finishedAt: end.finishedAt, result: end.result }],
+    ),
+    inFlight: all.flatMap(({ name, end }) => (end === null ? [name] : [])),
+    latest: all.toSorted((a, b) => b.number - a.number)[0] ?? null,
+    all,
+  };
+}
+
 /**
- * The database with its log applied. A live owner may copy the log into the database while we read, which does no harm
- * as long as we also have that log; only when a new log was begun meanwhile (its header has other salts) do the two
- * not belong together.
+ * The database with its log applied. A live owner may copy the log into the database while we read; that is harmless as long as
+ * we have the same log. Only if a new log began meanwhile (its header has other salts), the two don't belong together.
  */
 function readImage(file: string): Buffer | null {
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -66,7 +87,7 @@ function readIfThere(read: () => Buffer): Buffer | null {
   }
 }
 
-/** SQLite refuses a database in memory whose header (bytes 18 and 19) asks for a log. */
+/** SQLite refuses an in-memory database whose header (bytes 18 and 19) asks for a log. */
 function withoutLog(image: Buffer): Buffer {
   const copy = Buffer.from(image);
   if (copy.length >= 20 && copy[18] === 2 && copy[19] === 2) copy.fill(1, 18, 20);
@@ -74,12 +95,12 @@ function withoutLog(image: Buffer): Buffer {
 }
 
 /**
- * SQLite's write-ahead log, applied to a database in memory. SQLite itself can't read a log without writing beside it
- * (the log's index), and an inspection must not write.
+ * Applies SQLite's write-ahead log in memory. SQLite itself can't read a log without writing the log's index beside it, and an
+ * inspection must not write.
  *
- * Format (https://www.sqlite.org/fileformat2.html#walformat): a header of 32 bytes, then frames of 24 bytes and one page
- * each. A frame counts when its salt is the header's and the running checksum fits; frames count up to the last one that
- * ends a transaction, which says how many pages the database then has.
+ * Format (https://www.sqlite.org/fileformat2.html#walformat): a header of 32 bytes, then frames of 24 bytes and one page each.
+ * A frame is valid if its salt is the header's and the running checksum matches. Frames count up to the last one that ends a
+ * transaction; it says how many pages the database then has.
  */
 function applyWal(database: Buffer, wal: Buffer): Buffer {
   const committed = readCommitted(wal);
@@ -97,7 +118,7 @@ function applyWal(database: Buffer, wal: Buffer): Buffer {
 interface Committed {
   pageSize: number;
   pageCount: number;
-  /** Page number to the place of its last version in the log. */
+  /** By page number: the offset of its last version in the log. */
   pages: Map<number, number>;
 }
 

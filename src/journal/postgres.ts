@@ -1,7 +1,7 @@
 import { AgentosError } from '../core/errors.ts';
-import type { StepStore, StoredStep } from './stored.ts';
+import type { StepStore, StoredStep } from './port.ts';
 
-/** What a store needs of a database. */
+/** The part of a database that a store needs. */
 interface Sql {
   rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -10,7 +10,7 @@ interface JournalPlace {
   repository: string;
   /** `lld-42` */
   key: string;
-  /** The claim that its owner holds; absent: it has no owner, and is opened from outside of its workflow. */
+  /** The claim that its owner holds; absent when it is opened from outside of its workflow. */
   claim?: { item: number; fence: number };
 }
 
@@ -25,7 +25,7 @@ interface StepRow {
   result: string | null;
 }
 
-/** The steps of an item on PostgreSQL. With a claim, only the machine that holds it can open them, and loses them with it. */
+/** The steps of an item on PostgreSQL. With a claim, only the machine that holds it can open them, until it loses the claim. */
 export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace): StepStore {
   const location = `the journal of ${key}`;
   let owned: { journal: number; token: number } | null = null;
@@ -85,14 +85,14 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
         token,
       ]);
       if (removed.length > 0) return;
-      // Gone: it was we, and the answer was lost.
+      // If it is gone, an earlier try of ours removed it and the answer was lost.
       const there = await sql.rows('SELECT id FROM agentos.journals WHERE id = $1', [journal]);
       if (there.length > 0) throw fenced();
     },
   };
 }
 
-/** Of a journal without an owner; null: there is no such journal. */
+/** The steps of a journal, without becoming its owner; null if there is no such journal. */
 export async function readJournal(sql: Sql, repository: string, key: string): Promise<StoredStep[] | null> {
   const [row] = await sql.rows<{ id: number }>('SELECT id FROM agentos.journals WHERE repository = $1 AND key = $2', [
     repository,
@@ -101,7 +101,7 @@ export async function readJournal(sql: Sql, repository: string, key: string): Pr
   return row === undefined ? null : readSteps(sql, row.id);
 }
 
-/** A copy of all of it is in this state folder now. */
+/** Records that this state folder has a complete copy. */
 export async function noteCopy(sql: Sql, repository: string, key: string, checkout: string): Promise<void> {
   await sql.rows('UPDATE agentos.journals SET checkout = $3 WHERE repository = $1 AND key = $2', [
     repository,
@@ -111,8 +111,8 @@ export async function noteCopy(sql: Sql, repository: string, key: string, checko
 }
 
 /**
- * Adds what a state folder has of journals. One whose copy that folder got last is replaced: what is there now, or nothing, is what counts. Of
- * a step that is in both, the later result counts.
+ * Adds the journals of a state folder. A journal that was last copied to that folder is replaced by what the folder has now,
+ * even if that is nothing. For a step that is in both, the later result counts.
  */
 export async function addJournals(
   sql: Sql,

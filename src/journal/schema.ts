@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
-import { faultOf, JournalFault, NewerSchema, sqliteCode } from './fault.ts';
-import type { StoredStep } from './stored.ts';
+import { AgentosError } from '../core/errors.ts';
+import { faultOf, JournalFault, sqliteCode } from './fault.ts';
+import type { StoredStep } from './port.ts';
 
 /** "agtj": marks a SQLite file as a journal of ours. */
 const applicationId = 0x6167746a;
@@ -32,44 +33,38 @@ export const schema = `
   INSERT INTO owner (one, token) VALUES (1, 0);
 `;
 
-export interface FinishedStep {
-  id: string;
-  name: string;
-  startedAt: string;
-  finishedAt: string;
-  finishOrder: number;
-  /** JSON. */
-  result: string;
-}
-
 /**
- * SQLite notices a page whose structure is broken, not one whose text was overwritten; the seal makes a changed result
- * as loud as a changed structure.
+ * SQLite notices a page whose structure is broken, but not one whose text was overwritten. The seal reveals a changed result, too.
  */
-export function sealOf(step: FinishedStep): string {
-  const facts = JSON.stringify([step.id, step.name, step.startedAt, step.finishedAt, step.finishOrder]);
-  return createHash('sha256').update(facts).update('\n').update(step.result).digest('hex');
+export function sealOf(
+  { id, name, startedAt }: Pick<StoredStep, 'id' | 'name' | 'startedAt'>,
+  { finishedAt, order, result }: NonNullable<StoredStep['end']>,
+): string {
+  const facts = JSON.stringify([id, name, startedAt, finishedAt, order]);
+  return createHash('sha256').update(facts).update('\n').update(result).digest('hex');
 }
 
-export const stepColumns = 'id, name, started_at, finished_at, finish_order, seal, result';
+/** Every step: those in flight by their start, then the others by their end. Throws a `JournalFault` if a record is not sound. */
+export function readSteps(db: DatabaseSync): StoredStep[] {
+  return db.prepare('SELECT * FROM steps ORDER BY finish_order, number').all().map(readStep);
+}
 
-/** A row of `stepColumns`: null when the step was started and has not finished. */
-export function readStep(row: Record<string, SQLOutputValue>): FinishedStep | null {
-  const { finished_at: finishedAt, finish_order: finishOrder, seal, result } = row;
+function readStep(row: Record<string, SQLOutputValue>): StoredStep {
+  const { finished_at: finishedAt, finish_order: order, seal, result } = row;
   const id = text(row['id']);
-  const name = text(row['name']);
-  if (finishedAt === null && finishOrder === null && seal === null && result === null) return null;
-  if (typeof finishOrder !== 'number') throw new JournalFault('damaged', `the record of step ${id} is incomplete`);
-  const step: FinishedStep = {
+  const step: StoredStep = {
     id,
-    name,
+    name: text(row['name']),
+    number: Number(row['number']),
+    starts: Number(row['starts']),
     startedAt: text(row['started_at']),
-    finishedAt: text(finishedAt),
-    finishOrder,
-    result: text(result),
+    end: null,
   };
-  if (sealOf(step) !== seal) throw new JournalFault('damaged', `the record of step ${id} was changed`);
-  return step;
+  if (finishedAt === null && order === null && seal === null && result === null) return step;
+  if (typeof order !== 'number') throw new JournalFault('damaged', `the record of step ${id} is incomplete`);
+  const end = { finishedAt: text(finishedAt), order, result: text(result) };
+  if (sealOf(step, end) !== seal) throw new JournalFault('damaged', `the record of step ${id} was changed`);
+  return { ...step, end };
 }
 
 function text(value: SQLOutputValue | undefined): string {
@@ -77,69 +72,48 @@ function text(value: SQLOutputValue | undefined): string {
   return value;
 }
 
-export interface Contents {
-  /** In the order in which they finished. */
-  finished: FinishedStep[];
-  /** Names of steps that were started and have not finished, in the order in which they were last started. */
-  inFlight: string[];
-  /** The step that was started last: where the item is. */
-  latest: { id: string; name: string } | null;
-  /** All of them, as they would be stored elsewhere. */
-  all: StoredStep[];
+/** Adds a step, or replaces the one with its id. */
+export function writeStep(db: DatabaseSync): (step: StoredStep) => void {
+  const statement = db.prepare(`INSERT INTO steps
+      (number, id, name, starts, started_at, finished_at, finish_order, seal, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET number = excluded.number, starts = excluded.starts, started_at = excluded.started_at,
+      finished_at = excluded.finished_at, finish_order = excluded.finish_order, seal = excluded.seal, result = excluded.result`);
+  return (step) => {
+    const { number, id, name, starts, startedAt, end } = step;
+    const { finishedAt = null, order = null, result = null } = end ?? {};
+    statement.run(number, id, name, starts, startedAt, finishedAt, order, end && sealOf(step, end), result);
+  };
 }
 
-/** Reads the whole journal and throws a `JournalFault` unless every page and every record is sound. Writes nothing. */
-export function examine(db: DatabaseSync, file: string): Contents {
+/** Reads the whole journal, and throws a `JournalFault` unless every page and every record is sound. Writes nothing. */
+export function examine(db: DatabaseSync, file: string): StoredStep[] {
   try {
-    checkIdentity(db);
+    checkIdentity(db, file);
     const integrity = db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check'];
     if (integrity !== 'ok') throw new JournalFault('damaged', String(integrity));
-    return readContents(db);
+    return readSteps(db);
   } catch (error) {
-    // The statements are fixed, so SQLITE_ERROR says that the file isn't what they were written for.
+    if (error instanceof AgentosError) throw error;
+    // The statements are fixed, so SQLITE_ERROR means that the file isn't what they were written for.
     if (sqliteCode(error) === 1) throw new JournalFault('damaged', String(error), error);
     throw faultOf(error, file);
   }
 }
 
-function checkIdentity(db: DatabaseSync): void {
+function checkIdentity(db: DatabaseSync, file: string): void {
   const tables = db.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all();
   const isOurs = tables.some((table) => table['sql'] === stepsTable);
   if (pragma(db, 'application_id') !== applicationId) {
     throw isOurs
       ? new JournalFault('damaged', 'the header was changed')
-      : new JournalFault('foreign', 'the file is a database of another program');
+      : new JournalFault('unusable', 'the file is a database of another program');
   }
   const version = pragma(db, 'user_version');
-  if (version > schemaVersion) throw new NewerSchema(version, schemaVersion);
+  if (version > schemaVersion)
+    throw new AgentosError({ code: 'journal-newer', file, found: version, supported: schemaVersion });
   if (version < schemaVersion || !isOurs) throw new JournalFault('damaged', 'the schema is incomplete');
 }
 
 function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
-}
-
-function readContents(db: DatabaseSync): Contents {
-  const contents: Contents = { finished: [], inFlight: [], latest: null, all: [] };
-  let highest = 0;
-  const rows = db.prepare(`SELECT number, starts, ${stepColumns} FROM steps ORDER BY finish_order, number`);
-  for (const row of rows.iterate()) {
-    const step = readStep(row);
-    const number = Number(row['number']);
-    contents.all.push({
-      id: text(row['id']),
-      name: text(row['name']),
-      number,
-      starts: Number(row['starts']),
-      startedAt: text(row['started_at']),
-      end: step && { finishedAt: step.finishedAt, order: step.finishOrder, result: step.result },
-    });
-    if (number > highest) {
-      highest = number;
-      contents.latest = { id: text(row['id']), name: text(row['name']) };
-    }
-    if (step === null) contents.inFlight.push(text(row['name']));
-    else contents.finished.push(step);
-  }
-  return contents;
 }

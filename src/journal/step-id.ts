@@ -5,8 +5,8 @@ import type { StepKey } from './port.ts';
 const hashLength = 32;
 
 /**
- * `<name>#<hash of the inputs>`. Two inputs that differ only in the order of their keys are the same inputs; anything
- * that JSON would drop or change in silence is refused, because two different inputs must never share a record.
+ * `<name>#<hash of the inputs>`. The order of keys makes no difference. Anything that JSON would silently drop or change is
+ * refused, because two different inputs must never share a record.
  */
 export function stepId(key: StepKey): string {
   if (key.name === '') throw new AgentosError({ code: 'internal', detail: 'a step needs a name' });
@@ -42,7 +42,7 @@ function canonicalObject(value: object, place: Place): string {
   if (place.ancestors.includes(value)) return refuse('a cycle', place);
   const ancestors = [...place.ancestors, value];
   if (Array.isArray(value)) {
-    // Array.from visits the holes of a sparse array, which map would skip.
+    // Array.from visits the holes of a sparse array; map would skip them.
     const items = Array.from(value, (item: unknown, index) =>
       canonicalJson(item, { ...place, path: `${place.path}[${index}]`, ancestors }),
     );

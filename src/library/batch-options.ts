@@ -15,29 +15,29 @@ import type { ExportReference } from '../worker/protocol.ts';
 export interface BatchItem<Input = unknown> {
   /** 1 to 64 letters, digits, hyphens and underscores; no two items share one. */
   id: string;
-  /** For the task; JSON. */
+  /** The task's input, as JSON. */
   input?: Input;
 }
 
-/** What happens to one item, as it happens. */
+/** An event of one item. */
 export type BatchEvent = { at: string; item: string } & ItemEvent;
 
 export interface BatchOptions<Input = unknown> {
   items: readonly BatchItem<Input>[];
-  /** The workflow, by the module that exports it, since a function can't cross processes. */
+  /** The module that exports the workflow, since a function can't be sent to another process. */
   task: {
     /** A URL (`new URL('./my-task.js', import.meta.url)`, `import.meta.resolve('a-package')`) or an absolute path. */
     module: URL | string;
     /** Default: `default`. */
     export?: string;
   };
-  /** How many items at once, each in a process of its own. Default: 3, or the number of cores if less; at most 10. */
+  /** How many items at once, each in its own process. Default: 3, or the number of cores if less; at most 10. */
   parallel?: number;
-  /** Where state is kept. Default: `.agentos` in the current directory. */
+  /** The folder for state. Default: `.agentos` in the current directory. */
   baseDir?: string;
-  /** Keeps batches apart that share a base directory. Default: the name of the export. */
+  /** Separates batches that share a base directory. Default: the name of the export. */
   name?: string;
-  /** Further attempts after a failure that may pass. Default: 3. */
+  /** More attempts after a temporary failure. Default: 3. */
   maxRetries?: number;
   /** For one item, all its attempts together. Default: an hour. */
   timeoutMs?: number;
@@ -45,15 +45,15 @@ export interface BatchOptions<Input = unknown> {
   idleTimeoutMs?: number;
   /** For the whole batch. Default: none. */
   globalTimeoutMs?: number;
-  /** Start nothing new after so many failed items. Default: continue to the end. */
+  /** Start nothing new after this many failed items. Default: continue to the end. */
   haltAfter?: number;
-  /** Never throws in good order: if it does, the batch is stopped and `runBatch` rejects with what was thrown. */
+  /** Should not throw: if it does, the batch stops, and `runBatch` rejects with the error. */
   onEvent?: (event: BatchEvent) => void;
-  /** Where the lines of all tasks go, each behind the `[id]` of its item. Default: nowhere. */
+  /** Gets the lines that the tasks print, each with the `[id]` of its item in front. Default: none. */
   output?: (Writable & { isTTY?: boolean }) | null;
-  /** Values that must not be seen in the output. */
+  /** Values to mask in the output. */
   secrets?: readonly string[];
-  /** Stops the batch: no new work, running items end at their next step or within seconds. */
+  /** Stops the batch: nothing new starts, and running items stop at their next step or within seconds. */
   signal?: AbortSignal;
   /** The environment of the processes. Default: that of this process. */
   env?: Readonly<Record<string, string | undefined>>;
@@ -61,71 +61,45 @@ export interface BatchOptions<Input = unknown> {
   cwd?: string;
 }
 
-/** An item that can be worked on. */
 export interface SettledItem {
   id: ItemId;
   input: unknown;
-  /** Changes with the task and with the input: a stored result is for exactly these. */
+  /** A hash of task and input: a stored result is for exactly these. */
   key: string;
 }
 
-/** Options that were checked, with every default filled in. */
-export interface SettledOptions {
-  items: SettledItem[];
-  task: ExportReference;
-  parallel: number;
-  baseDir: string;
-  name: ItemId;
-  maxRetries: number;
-  timeoutMs: number;
-  idleTimeoutMs: number;
-  globalTimeoutMs: number | null;
-  haltAfter: number;
-  env: Record<string, string>;
-  cwd: string;
-}
+const DEFAULT_PARALLEL = 3;
 
-const FEW = 3;
-const OPTION_NAMES: Record<keyof BatchOptions, true> = {
-  items: true,
-  task: true,
-  parallel: true,
-  baseDir: true,
-  name: true,
-  maxRetries: true,
-  timeoutMs: true,
-  idleTimeoutMs: true,
-  globalTimeoutMs: true,
-  haltAfter: true,
-  onEvent: true,
-  output: true,
-  secrets: true,
-  signal: true,
-  env: true,
-  cwd: true,
-};
+/** The options with every default filled in. */
+export type SettledOptions = ReturnType<typeof settleOptions>;
 
-/** Refuses what can't work before anything is touched; a misspelt option is an error, not a setting without effect. */
-export function settleOptions(options: BatchOptions): SettledOptions {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(OPTION_NAMES, name));
-  if (unknown !== undefined) throw usage(`runBatch has no option ${JSON.stringify(unknown)}.`);
-  const task = settleTask(options.task);
-  const few = Math.min(FEW, availableParallelism());
-  const { globalTimeoutMs, haltAfter } = options;
+/** Throws before anything is touched if an option is wrong or unknown. */
+export function settleOptions(options: BatchOptions) {
+  const { items, task, parallel, baseDir, name, maxRetries, timeoutMs, idleTimeoutMs, globalTimeoutMs, ...more } =
+    options;
+  const { haltAfter, onEvent, output, secrets, signal, env, cwd, ...unknown } = more;
+  const [unknownName] = Object.keys(unknown satisfies Record<string, never>);
+  if (unknownName !== undefined) throw usage(`runBatch has no option ${JSON.stringify(unknownName)}.`);
+  const settledTask = settleTask(task);
+  const usual = Math.min(DEFAULT_PARALLEL, availableParallelism());
   return {
-    items: settleItems(options.items, task),
-    task,
-    parallel: Math.min(MAX_PARALLEL, wholeNumber('parallel', options.parallel ?? few, 1)),
-    baseDir: resolve(options.baseDir ?? '.agentos'),
-    name: parseItemId(options.name ?? nameOf(task)),
-    maxRetries: wholeNumber('maxRetries', options.maxRetries ?? 3, 0),
-    timeoutMs: wholeNumber('timeoutMs', options.timeoutMs ?? 3_600_000, 1, LONGEST_MS),
-    idleTimeoutMs: wholeNumber('idleTimeoutMs', options.idleTimeoutMs ?? 300_000, 1, LONGEST_MS),
+    items: settleItems(items, settledTask),
+    task: settledTask,
+    parallel: Math.min(MAX_PARALLEL, wholeNumber('parallel', parallel ?? usual, 1)),
+    baseDir: resolve(baseDir ?? '.agentos'),
+    name: parseItemId(name ?? nameOf(settledTask)),
+    maxRetries: wholeNumber('maxRetries', maxRetries ?? 3, 0),
+    timeoutMs: wholeNumber('timeoutMs', timeoutMs ?? 3_600_000, 1, LONGEST_MS),
+    idleTimeoutMs: wholeNumber('idleTimeoutMs', idleTimeoutMs ?? 300_000, 1, LONGEST_MS),
     globalTimeoutMs:
       globalTimeoutMs === undefined ? null : wholeNumber('globalTimeoutMs', globalTimeoutMs, 1, LONGEST_MS),
     haltAfter: haltAfter === undefined ? Infinity : wholeNumber('haltAfter', haltAfter, 1),
-    env: definedOnly(options.env ?? process.env),
-    cwd: resolve(options.cwd ?? '.'),
+    onEvent,
+    output,
+    secrets: secrets ?? [],
+    signal,
+    env: definedOnly(env ?? process.env),
+    cwd: resolve(cwd ?? '.'),
   };
 }
 
@@ -134,7 +108,7 @@ function settleTask(task: BatchOptions['task'] | undefined): ExportReference {
   return { module: moduleUrl(task.module), export: task.export ?? 'default' };
 }
 
-/** An export may have a name that can't name a folder. */
+/** The name of an export need not be a valid folder name. */
 function nameOf(task: ExportReference): string {
   return isItemId(task.export) ? task.export : `task-${sha256(task.export).slice(0, 12)}`;
 }
@@ -143,7 +117,7 @@ function settleItems(items: readonly BatchItem[], task: ExportReference): Settle
   if (!Array.isArray(items)) throw usage('items takes an array of { id, input }.');
   const seen = new Set<string>();
   return items.map(({ id: text, input = null }) => {
-    // Who writes JavaScript may bring a number, which the pattern of an id would take for text.
+    // In JavaScript it may be a number, which the pattern of an id would accept.
     if (typeof text !== 'string') throw usage(`Ids are text: write '${String(text)}' in quotes.`);
     const id = parseItemId(text);
     if (seen.has(id)) throw usage(`Two items have the id ${id}.`);
@@ -160,7 +134,7 @@ function jsonOf(id: ItemId, input: unknown): string {
   }
 }
 
-/** A relative path or a bare name would be looked for beside the worker program, not beside the caller. */
+/** A relative path or a bare name would be resolved from the worker program, not from the caller. */
 function moduleUrl(module: URL | string): string {
   const url = module instanceof URL ? module : isAbsolute(module) ? pathToFileURL(module) : URL.parse(module);
   if (url === null) {

@@ -16,12 +16,11 @@ import { readUserResult, type UserTaskInput } from '../worker/user-task.ts';
 import { type BatchOptions, type SettledItem, type SettledOptions, settleOptions } from './batch-options.ts';
 
 /**
- * Works off the items, each in a process of its own, and resolves when every one of them has ended, however that was. It
- * rejects when nothing could be started, or with what `onEvent` threw.
+ * Runs the task for each item in its own process, and resolves when every item has ended, however it ended. Rejects if nothing could
+ * be started, or with the error that `onEvent` threw.
  *
- * Run again with the same base directory, it resumes: finished items are skipped with the result they had, the
- * others continue after their last finished step. When all have succeeded, the batch is over, and the next run starts
- * from scratch.
+ * A second run with the same base directory resumes: finished items are skipped with their stored result, the others continue after
+ * their last finished step. When all items have succeeded the batch is over, and the next run starts from scratch.
  */
 export async function runBatch<Input = unknown, Result = unknown>(
   options: BatchOptions<Input>,
@@ -33,7 +32,7 @@ export async function runBatch<Input = unknown, Result = unknown>(
   const results = await finishedBefore(settled.items, paths);
   const open = settled.items.filter(({ id }) => !results.has(id));
   const keys = new Map<string, string>(open.map(({ id, key }) => [id, key]));
-  for (const end of await workOff(open, settled, paths, options)) {
+  for (const end of await runItems(open, settled, paths)) {
     const file = paths.result(parseItemId(end.id));
     const stored = end.status === 'succeeded' ? await readUserResult(file, keys.get(end.id) ?? '') : null;
     results.set(end.id, itemResultOf(end, stored?.result ?? null));
@@ -42,13 +41,13 @@ export async function runBatch<Input = unknown, Result = unknown>(
   if (items.every(({ status }) => status === 'succeeded' || status === 'skipped')) {
     for (const { id } of settled.items) await rm(paths.result(id), { force: true });
   }
-  // Who names a type for the results vouches for what the task returns.
+  // The caller's type parameter says what the task returns.
   return { items: items as BatchItemResult<Result>[], counts: countsOf(items), parallel: settled.parallel };
 }
 
 async function finishedBefore(items: readonly SettledItem[], paths: BatchPaths): Promise<Map<string, BatchItemResult>> {
   const results = new Map<string, BatchItemResult>();
-  // Listed once: most batches have none, and asking for each item would cost more than all the rest.
+  // Listed once, because a look-up for each item would be slow.
   const files = new Set(await readdir(paths.results).catch(() => []));
   for (const { id, key } of items) {
     const stored = files.has(`${id}.json`) ? await readUserResult(paths.result(id), key) : null;
@@ -61,30 +60,25 @@ async function finishedBefore(items: readonly SettledItem[], paths: BatchPaths):
   return results;
 }
 
-async function workOff(
+async function runItems(
   open: readonly SettledItem[],
   settled: SettledOptions,
   paths: BatchPaths,
-  { onEvent, output, secrets, signal }: BatchOptions,
 ): Promise<CoordinatedEnd[]> {
   if (open.length === 0) return [];
-  // Loaded here, because a task that imports us for one class should not pay in every worker for what locks need.
+  const { onEvent, output, secrets, signal } = settled;
+  // Loaded here, so that a task that imports one class of ours does not load it in every worker.
   const { acquireLock } = await import('../process/lock.ts');
-  const prefixer = output
-    ? new OutputPrefixer({
-        ...sinkOf(output),
-        mask: secrets ?? [],
-        colour: wantsColour(process.env, output.isTTY === true),
-      })
-    : null;
+  const colour = wantsColour(process.env, output?.isTTY === true);
+  const prefixer = output ? new OutputPrefixer({ ...sinkOf(output), mask: secrets, colour }) : null;
   const thrown: unknown[] = [];
   const tell = (item: string, event: ItemEvent): void => {
     if (event.type === 'notice') prefixer?.line(item, event.text);
     try {
-      onEvent?.({ at: now(), item, ...event });
+      onEvent?.({ at: new Date().toISOString(), item, ...event });
     } catch (error) {
       thrown.push(error);
-      // Not from inside the coordinator's own call, which is in the middle of its books.
+      // Deferred, because the coordinator is in the middle of this call.
       queueMicrotask(() => coordinator.stop(new AgentosError({ code: 'interrupted', signal: 'an error in onEvent' })));
     }
   };
@@ -123,34 +117,24 @@ async function workOff(
   }
 }
 
-function now(): string {
-  return new Date().toISOString();
-}
+type BatchPaths = ReturnType<typeof batchPaths>;
 
-interface BatchPaths {
-  results: string;
-  result(id: ItemId): string;
-  checkpoint(id: ItemId): string;
-  lock(id: ItemId): string;
-}
-
-/** Where a batch keeps what it knows, apart from that of every other batch. */
-function batchPaths(baseDir: string, name: ItemId): BatchPaths {
+function batchPaths(baseDir: string, name: ItemId) {
   const own = join(baseDir, 'batches', name);
   return {
     results: join(own, 'results'),
-    result: (id) => join(own, 'results', `${id}.json`),
-    checkpoint: (id) => join(own, 'checkpoints', `${id}.db`),
-    lock: (id) => join(own, 'locks', `${id}.lock`),
+    result: (id: ItemId): string => join(own, 'results', `${id}.json`),
+    checkpoint: (id: ItemId): string => join(own, 'checkpoints', `${id}.db`),
+    lock: (id: ItemId): string => join(own, 'locks', `${id}.lock`),
   };
 }
 
-/** The program that a `ParallelCoordinator` starts as its workers. */
+/** The script for the workers of a `ParallelCoordinator`. */
 export function workerScript(): string {
   return join(packageRoot(), 'dist', 'worker.js');
 }
 
-/** Why an item failed: the code to match on, words for people, and the facts. */
+/** Why an item failed: a code to match on, a message for people, and the facts. */
 export interface BatchItemError extends ErrorRecord {
   code: ErrorCode;
   message: string;
@@ -158,9 +142,9 @@ export interface BatchItemError extends ErrorRecord {
 
 export interface BatchItemResult<Result = unknown> {
   id: string;
-  /** `skipped`: finished in an earlier run of this batch; `result` is what it returned then. */
+  /** `skipped`: finished in an earlier run of this batch; `result` is the stored one. */
   status: ItemStatus;
-  /** Made in this run. */
+  /** In this run. */
   attempts: number;
   durationMs: number;
   reason: string | null;
@@ -172,9 +156,9 @@ export interface BatchItemResult<Result = unknown> {
 export interface BatchResult<Result = unknown> {
   /** In the order in which they were given. */
   items: BatchItemResult<Result>[];
-  /** How many ended how; a status that did not occur is absent. */
+  /** By status; a status that did not occur is absent. */
   counts: { total: number } & Partial<Record<ItemStatus, number>>;
-  /** How many ran at once at most, after the cap. */
+  /** How many items could run at once. */
   parallel: number;
 }
 

@@ -1,14 +1,13 @@
-import { AgentosError } from '../core/errors.ts';
-import { parseJson } from '../core/json.ts';
+import { untilAborted } from '../core/clock.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
+import { fieldsOf, parseJson, textOf } from '../core/json.ts';
 import type { VendorSpec } from '../core/model-spec.ts';
 import { isPlausible, NO_USAGE, type Usage } from '../core/money.ts';
+import { detailOf } from '../core/reason.ts';
 import type { Secret } from '../core/secret.ts';
-import { vendorBaseUrl } from './base-url.ts';
-import { type CallLimits, MAX_REPLY_BYTES, untilAborted, withinBounds } from './call-bounds.ts';
-import { detailOf } from './detail.ts';
-import { fieldsOf, textOf } from './json-fields.ts';
-import { gatewayError, vendorFailure } from './vendor-failure.ts';
-import { createVendorFetch } from './vendor-fetch.ts';
+import { currentTraceparent } from '../telemetry/tracer.ts';
+import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
+import { connectionLost, gatewayError, gatewayErrorIn, vendorFailure } from './vendor-failure.ts';
 import {
   type FinishPart,
   VENDORS,
@@ -18,30 +17,31 @@ import {
   type VendorTool,
 } from './vendors.ts';
 
-/** Whom to ask: the same for all calls of an item. */
+/** How to reach a model: the same for all calls of an item. */
 export interface VendorAccess extends CallLimits {
   spec: VendorSpec;
-  key: Secret;
-  /** Where it is not the vendor's own. */
-  baseUrl?: string | undefined;
+  /** The item's token for the gateway. */
+  token: Secret;
+  /** The gateway's base URL for the vendor. */
+  endpoint: string;
 }
 
 export interface VendorQuestion {
-  /** With this mark on what the vendor should cache, where it wants one. */
+  /** `cacheMark` goes on what the vendor should cache; undefined: it needs no mark. */
   promptWith: (cacheMark: VendorMarks | undefined) => VendorPrompt;
   tools: readonly VendorTool[];
-  /** False: the tools are there only because earlier turns called them. */
+  /** False: the tools are listed only because earlier turns called them. */
   mayCall: boolean;
   stepId: string;
   signal: AbortSignal;
-  /** On every sign of life. */
+  /** Called on every sign of life. */
   onProgress: (outputChars: number) => void;
 }
 
 export interface AnswerWords {
   type: 'text' | 'reasoning';
   text: string;
-  /** What the vendor wants back with the next call: signatures of thoughts, ids of items. */
+  /** The vendor wants it back with the next call: signatures of thoughts, ids of items. */
   providerOptions?: VendorMarks;
 }
 
@@ -49,15 +49,15 @@ export interface AnswerCall {
   type: 'tool-call';
   toolCallId: string;
   toolName: string;
-  /** JSON, or what the model takes for JSON. */
+  /** Meant to be JSON. */
   input: string;
   providerOptions?: VendorMarks;
 }
 
-/** One answer of a model, as a journal keeps it: all that the rest of a conversation depends on. */
+/** One answer of a model, as a journal keeps it: all that the conversation needs later. */
 export interface Answer {
   parts: (AnswerWords | AnswerCall)[];
-  /** It reached the limit of output tokens, so that its end is missing. */
+  /** It reached the limit of output tokens, so its end is missing. */
   cut: boolean;
   answered: string | null;
   usage: Usage;
@@ -68,10 +68,13 @@ export function textOfAnswer({ parts }: Answer): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** One call, streamed to its end, between its bounds. Only an answer that the vendor calls finished is returned. */
-export function askVendor({ spec, key, baseUrl, ...limits }: VendorAccess, question: VendorQuestion): Promise<Answer> {
+/** One call, streamed to its end, within its bounds. Returns only an answer that the vendor calls finished. */
+export function askVendor(
+  { spec, token, endpoint, ...limits }: VendorAccess,
+  question: VendorQuestion,
+): Promise<Answer> {
   const { provider, model } = spec;
-  const secret = key.reveal();
+  const secret = token.reveal();
   return withinBounds({ what: spec.text, limits, signal: question.signal }, async ({ signal, alive }) => {
     let outputChars = 0;
     const onChars = (more: number): void => {
@@ -82,8 +85,8 @@ export function askVendor({ spec, key, baseUrl, ...limits }: VendorAccess, quest
       question.onProgress(outputChars);
     };
     forgetBlankBaseUrls();
-    const fetch = createVendorFetch({ provider, secret, stepId: question.stepId, onBytes: () => onChars(0) });
-    const call = await VENDORS[provider]({ model, apiKey: secret, baseURL: vendorBaseUrl(provider, baseUrl), fetch });
+    const fetch = createGatewayFetch({ provider, secret, stepId: question.stepId, onBytes: () => onChars(0) });
+    const call = await VENDORS[provider]({ model, apiKey: secret, baseURL: endpoint, fetch });
     const failed = (error: unknown): AgentosError => streamFailure(provider, secret, error);
     const answer = readAnswer(provider, call, { ...question, signal }, onChars, failed).catch((error: unknown) => {
       throw failed(error);
@@ -92,7 +95,7 @@ export function askVendor({ spec, key, baseUrl, ...limits }: VendorAccess, quest
   });
 }
 
-/** The packages read these when they are loaded, and throw if one is set but blank. They are given their base URL anyway. */
+/** The packages read these variables and throw if one is blank. We pass the base URL ourselves. */
 function forgetBlankBaseUrls(): void {
   for (const name of ['ANTHROPIC_BASE_URL', 'OPENAI_BASE_URL']) {
     if (process.env[name]?.trim() === '') delete process.env[name];
@@ -100,8 +103,8 @@ function forgetBlankBaseUrls(): void {
 }
 
 /**
- * The model is asked directly: the loop for tools and steps that the SDK offers around it costs each worker megabytes, runs
- * the calls of one answer side by side, and knows nothing of the journal.
+ * Calls the model directly. The SDK's own loop for tools costs each worker megabytes, runs the calls of one answer in parallel, and
+ * knows nothing about the journal.
  */
 async function readAnswer(
   provider: string,
@@ -147,10 +150,10 @@ async function readAnswer(
           parts.push(words);
           open.set(id, words);
         }
-        // The last one counts: signatures come at the end.
+        // The last one counts, because signatures come at the end.
         if (part.providerMetadata !== undefined) words.providerOptions = part.providerMetadata;
         if ('delta' in part) words.text += part.delta;
-        // Some vendors use an id again.
+        // Some vendors reuse ids.
         if (part.type.endsWith('-end')) open.delete(id);
         break;
       }
@@ -195,10 +198,10 @@ function answeredModel(event: unknown): string | null {
   );
 }
 
-/** What some compatible servers say instead of `stop`. */
+/** Some compatible servers say this instead of `stop`. */
 const OTHER_WORDS_FOR_STOP = new Set(['eos', 'eos_token', 'end_turn', 'stop_sequence']);
 
-/** How a reply ended that may be used; every other end is thrown. */
+/** How a usable reply ended. Throws for every other end. */
 function endOf(provider: string, part: FinishPart): 'stop' | 'tool-calls' | 'length' {
   const { unified: reason, raw } = part.finishReason;
   switch (reason) {
@@ -233,7 +236,62 @@ function brokenOff(provider: string): AgentosError {
   return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
 }
 
-/** An error that our fetch classified is somewhere in the causes; an error event carries its data; the rest is a reply we can't read. */
+interface FetchOptions {
+  provider: string;
+  secret: string;
+  /** The gateway records the answer under this id, in case the question is repeated. */
+  stepId: string;
+  /** Called for every chunk of the answer, including keep-alives. */
+  onBytes: () => void;
+}
+
+/**
+ * The fetch for the vendors' packages. The gateway answers with a stream, or with an error that it has classified from the vendor's
+ * status, headers and body.
+ */
+function createGatewayFetch(options: FetchOptions): typeof globalThis.fetch {
+  const { provider, secret } = options;
+  return async (input, init) => {
+    const lost = (code: 'provider-unreachable' | 'provider-bad-reply', where: string) => (error: unknown) => {
+      if (init?.signal?.aborted) throw error;
+      // Node gives up after this long without a byte, whatever our own bound is.
+      if (/^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/.test(systemCode(error instanceof Error ? error.cause : error) ?? ''))
+        throw new AgentosError({ code: 'call-idle', what: provider, afterMs: FETCH_TIMEOUT_MS }, { retry: 'idle' });
+      throw connectionLost(options, error, code, where);
+    };
+    const headers = new Headers(init?.headers);
+    headers.set('x-agentos-step', encodeURIComponent(options.stepId));
+    const traceparent = currentTraceparent();
+    if (traceparent !== null) headers.set('traceparent', traceparent);
+    const url = input instanceof Request ? input.url : String(input);
+    const response = await globalThis
+      .fetch(input, { ...init, headers, redirect: 'manual' })
+      .catch(lost('provider-unreachable', URL.parse(url)?.host ?? ''));
+    options.onBytes();
+    const { status, body } = response;
+    if (!response.ok || body === null) {
+      const known = gatewayErrorIn(response.headers.get('x-agentos-error'));
+      const text = await response.text().catch(() => '');
+      const detail = detailOf(`status ${status} instead of a reply: ${text}`, secret);
+      throw known ?? new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+    }
+    const reader = body.getReader();
+    const watched = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await reader.read().catch(lost('provider-bad-reply', 'the stream broke off'));
+        if (done) return controller.close();
+        options.onBytes();
+        controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+    return new Response(watched, { status, headers: response.headers });
+  };
+}
+
+const FETCH_TIMEOUT_MS = 300_000;
+
+/** Finds an error that our fetch classified among the causes. An error event carries its data. The rest is an unreadable reply. */
 function streamFailure(provider: string, secret: string, error: unknown): AgentosError {
   for (let current = error, depth = 0; current instanceof Error && depth < 5; current = current.cause, depth++) {
     if (current instanceof AgentosError) return current;

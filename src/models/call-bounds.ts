@@ -2,23 +2,23 @@ import { systemClock } from '../core/clock.ts';
 import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 
-/** A design is some tens of kilobytes; a reply beyond this is a fault, and must not fill the memory. */
+/** A design has tens of kilobytes; a longer reply is a fault, and must not fill the memory. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 
 export interface CallLimits {
-  /** Without a sign of life for this long, the call is taken for dead. */
+  /** A call without a sign of life for this long is dead. */
   idleTimeoutMs: number;
-  /** However alive it is, it ends here. */
+  /** A call ends after this time, even if it is alive. */
   ceilingMs: number;
 }
 
 interface BoundedCall {
-  /** Fires at a bound or when the caller gives up; its reason is the error that the call ends with. */
+  /** Aborted at a bound, or when the caller gives up. Its reason is the error of the call. */
   signal: AbortSignal;
   alive: () => void;
 }
 
-/** Runs `work` between its bounds. Once the signal has fired, its reason is the error, whatever `work` makes of it. */
+/** Runs `work` within its bounds. Once the signal is aborted, its reason is the error, whatever `work` throws. */
 export async function withinBounds<T>(
   { what, limits, signal }: { what: string; limits: CallLimits; signal: AbortSignal },
   work: (call: BoundedCall) => Promise<T>,
@@ -43,14 +43,4 @@ export async function withinBounds<T>(
     ceiling.stop();
     signal.removeEventListener('abort', giveUp);
   }
-}
-
-/** Settles like `work`, but at once when the signal fires, also if `work` doesn't react to it. */
-export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

@@ -2,77 +2,97 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
 import { NO_USAGE } from '../core/money.ts';
-import { reasonIn } from '../core/reason.ts';
-import type { ProgramEnd } from '../process/program.ts';
+import { detailOf, reasonIn } from '../core/reason.ts';
+import type { ProgramEnd, ProgramOptions } from '../process/program.ts';
 import { runTaggedProgram } from '../process/remains.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
-import { detailOf } from './detail.ts';
 import { type Provider, promptText } from './port.ts';
 
 export interface CommandOptions extends CallLimits {
-  /** All that the command sees of the environment. */
+  /** The whole environment of the command. */
   env: Readonly<Record<string, string>>;
-  /** Absent: it runs without one. */
+  /** Absent: it runs without a sandbox. */
   sandbox?: OpenSandbox | undefined;
-  /** Each line that it writes to stderr. */
+  /** Called with each line that it writes to stderr. */
   onLine?: ((line: string) => void) | undefined;
   /** Hides secrets in its lines. */
   mask?: ((text: string) => string) | undefined;
-  /** Gets the process group that a call runs in, so that another process can end it should this one die. */
+  /** Called with the process group of a call, so that another process can kill it if this one dies. */
   onGroup?: ((leader: number, ended: boolean) => void) | undefined;
 }
 
-/** A shell command as a model: the prompt on stdin, the reply on stdout. */
-export function createCommandProvider({ command, text: spec }: CommandSpec, options: CommandOptions): Provider {
-  const { env, onLine, onGroup, mask } = options;
-  return {
-    spec,
-    isModel: true,
-    complete: ({ system, parts, signal, onProgress, inFolder }) =>
-      inFolder((cwd) =>
-        withinBounds({ what: spec, limits: options, signal }, async (call) => {
-          const tooLarge = new AbortController();
-          let outputChars = 0;
-          const sandbox = await options.sandbox?.({ worktree: cwd, may: 'read', env, command, network: ['models'] });
-          const end = await runTaggedProgram({
-            command,
-            cwd,
-            env,
-            sandbox,
-            input: `${promptText([{ text: system }, ...parts])}\n`,
-            onGroup,
-            mask,
-            signal: AbortSignal.any([call.signal, tooLarge.signal]),
-            // The call's own bounds end it earlier.
-            timeoutMs: LONGEST_MS,
-            onProgress: () => {
-              call.alive();
-              onProgress?.({ outputChars });
-            },
-            onLine: (line, stream) => {
-              if (stream === 'stderr') return onLine?.(line);
-              outputChars += line.length + 1;
-              const problem = { code: 'reply-too-large', provider: spec, limitBytes: MAX_REPLY_BYTES } as const;
-              if (outputChars > MAX_REPLY_BYTES) tooLarge.abort(new AgentosError(problem));
-            },
-          });
-          if (end.exitCode !== 0) throw commandFailed(command, end, sandbox !== undefined);
-          const text = end.stdout;
-          if (text.trim() === '')
-            throw new AgentosError({ code: 'reply-empty', provider: spec }, { retry: 'transient' });
-          return { text, asked: spec, answered: null, substituted: false, usage: NO_USAGE, metered: false };
-        }),
-      ),
-  };
+interface CommandCall extends Pick<ProgramOptions, 'cwd' | 'env' | 'onLine' | 'keepBytes'> {
+  may: 'read' | 'write';
+  /** Its stdin. */
+  prompt: string;
+  signal: AbortSignal;
+  onProgress: () => void;
 }
 
-export function commandFailed(
-  command: string,
-  { exitCode, signal, missing, tail }: ProgramEnd,
-  sandboxed: boolean,
-): AgentosError {
-  const problem = { code: 'command-failed', command, exitCode, signal, detail: detailOf(reasonIn(tail)) } as const;
-  const where = sandboxed ? { sandboxed } : {};
-  return new AgentosError({ ...problem, ...where }, { retry: missing ? 'permanent' : 'transient' });
+/** Runs a user's command within its bounds. Throws if it fails. */
+export function runCommand(
+  { command, text: spec }: CommandSpec,
+  { sandbox: open, onGroup, mask, ...limits }: CommandOptions,
+  { may, prompt, signal, onProgress, ...call }: CommandCall,
+): Promise<ProgramEnd> {
+  return withinBounds({ what: spec, limits, signal }, async ({ signal: until, alive }) => {
+    const sandbox = await open?.({ worktree: call.cwd, may, env: limits.env, command, network: ['models'] });
+    const end = await runTaggedProgram({
+      ...call,
+      command,
+      sandbox,
+      input: `${prompt}\n`,
+      onGroup,
+      mask,
+      signal: until,
+      // The bounds of the call end it earlier.
+      timeoutMs: LONGEST_MS,
+      onProgress: () => {
+        alive();
+        onProgress();
+      },
+    });
+    if (end.exitCode === 0) return end;
+    const { exitCode, signal: killed, missing, tail } = end;
+    const problem = {
+      code: 'command-failed',
+      command,
+      exitCode,
+      signal: killed,
+      detail: detailOf(reasonIn(tail)),
+    } as const;
+    const where = sandbox === undefined ? {} : { sandboxed: true };
+    throw new AgentosError({ ...problem, ...where }, { retry: missing ? 'permanent' : 'transient' });
+  });
+}
+
+/** A shell command as a model: the prompt on stdin, the reply on stdout. */
+export function createCommandProvider(spec: CommandSpec, options: CommandOptions): Provider {
+  const provider = spec.text;
+  return {
+    spec: provider,
+    isModel: true,
+    complete: ({ system, parts, signal, onProgress, inFolder }) =>
+      inFolder(async (cwd) => {
+        const tooLarge = new AbortController();
+        let outputChars = 0;
+        const { stdout: text } = await runCommand(spec, options, {
+          may: 'read',
+          cwd,
+          env: options.env,
+          prompt: promptText([{ text: system }, ...parts]),
+          signal: AbortSignal.any([signal, tooLarge.signal]),
+          onProgress: () => onProgress?.({ outputChars }),
+          onLine: (line, stream) => {
+            if (stream === 'stderr') return options.onLine?.(line);
+            outputChars += line.length + 1;
+            if (outputChars > MAX_REPLY_BYTES)
+              tooLarge.abort(new AgentosError({ code: 'reply-too-large', provider, limitBytes: MAX_REPLY_BYTES }));
+          },
+        });
+        if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
+        return { text, asked: provider, answered: null, substituted: false, usage: NO_USAGE, metered: false };
+      }),
+  };
 }

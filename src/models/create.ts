@@ -1,41 +1,41 @@
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import { type AgentSpec, isAgent, type ModelSpec, sameModel } from '../core/model-spec.ts';
+import { type AgentSpec, isAgent, type ModelSpec, sameModel, type VendorSpec } from '../core/model-spec.ts';
 import type { Secret } from '../core/secret.ts';
-import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { VendorAccess } from './ask-vendor.ts';
-import type { CallLimits } from './call-bounds.ts';
-import { createCommandProvider } from './command.ts';
+import { type CommandOptions, createCommandProvider } from './command.ts';
 import { type ModelRequest, type Provider, promptText } from './port.ts';
 import type { VendorMarks, VendorPrompt } from './vendors.ts';
 
-export interface ProviderDependencies extends CallLimits {
+interface ProviderDependencies extends CommandOptions {
   /** The item's token for the gateway. */
   token: Secret;
-  /** The gateway's, for a vendor. */
+  /** The gateway's base URL for a vendor. */
   endpointOf: (vendor: VendorName) => string | undefined;
-  /** What commands see of the environment. */
-  env: Readonly<Record<string, string>>;
-  /** Absent: commands run without one. */
-  sandbox?: OpenSandbox | undefined;
-  onLine?: ((line: string) => void) | undefined;
-  mask?: ((text: string) => string) | undefined;
-  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
   offline: () => Provider;
   agent: (spec: AgentSpec) => Provider;
 }
 
 export function createProvider(spec: ModelSpec, dependencies: ProviderDependencies): Provider {
   if (isAgent(spec)) return dependencies.agent(spec);
-  const { token: key, endpointOf, offline, idleTimeoutMs, ceilingMs } = dependencies;
   switch (spec.provider) {
     case 'offline':
-      return offline();
+      return dependencies.offline();
     case 'command':
       return createCommandProvider(spec, dependencies);
     default:
-      return createVendorProvider({ spec, key, baseUrl: endpointOf(spec.provider), idleTimeoutMs, ceilingMs });
+      return createVendorProvider(accessOf(spec, dependencies));
   }
+}
+
+type Gateway = Pick<ProviderDependencies, 'token' | 'endpointOf' | 'idleTimeoutMs' | 'ceilingMs'>;
+
+/** Access through the gateway, which has an endpoint for every vendor that the run uses. */
+export function accessOf(spec: VendorSpec, { token, endpointOf, idleTimeoutMs, ceilingMs }: Gateway): VendorAccess {
+  const endpoint = endpointOf(spec.provider);
+  if (endpoint === undefined)
+    throw new AgentosError({ code: 'internal', detail: `the gateway has no endpoint for ${spec.text}` });
+  return { spec, token, endpoint, idleTimeoutMs, ceilingMs };
 }
 
 export function createVendorProvider(access: VendorAccess): Provider {
@@ -71,7 +71,7 @@ export function createVendorProvider(access: VendorAccess): Provider {
   };
 }
 
-/** As one text, or in its pieces where the vendor wants a mark on the last one that repeats. */
+/** One text; or its parts, if the vendor wants a mark on the last one that repeats. */
 function promptOf({ system, parts }: ModelRequest, mark: VendorMarks | undefined): VendorPrompt {
   const marked = mark === undefined ? {} : { providerOptions: mark };
   const pieces = mark === undefined ? [{ text: promptText(parts) }] : parts.filter(({ text }) => text !== '');

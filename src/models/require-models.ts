@@ -4,11 +4,11 @@ import { ENDPOINT_VARIABLES, keyVariables, type VendorName } from '../core/keys.
 import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import { dearestPrice, priceOf } from '../core/money.ts';
 import { proxyVariables } from '../core/proxy.ts';
-import { vendorBaseUrl } from './base-url.ts';
+import { vendorBaseUrl } from './endpoint.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Refuses what can't work before anything starts; returns what can, but should be known. */
+/** Throws before anything starts if a model can't work; returns warnings. */
 export function requireModels(config: Config, roles: readonly Role[]): string[] {
   const warnings = new Set<string>();
   const missing = new Map<string, MissingKey>();
@@ -35,7 +35,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
       const roles = missing.get(vendor)?.roles ?? [];
       missing.set(vendor, { provider: vendor, variables, roles: [...roles, role] });
     }
-    // Which model an agent asks for is known when it asks: the gateway counts it then.
+    // An agent chooses its model when it calls; the gateway counts the cost then.
     if (isAgent(spec) || priceOf(text, config.prices) !== null) continue;
     const known = dearestPrice(vendor, config.prices);
     warnings.add(
@@ -48,7 +48,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
   return [...warnings];
 }
 
-/** A standard key is there, but the repository's configuration would send it elsewhere. */
+/** There is a standard key, but the repository's configuration would send it to another host. */
 function elsewhere(vendor: VendorName, address: string | undefined): AgentosError {
   const own = ENDPOINT_VARIABLES[vendor];
   return new AgentosError({
@@ -59,8 +59,8 @@ function elsewhere(vendor: VendorName, address: string | undefined): AgentosErro
 }
 
 /**
- * Refuses settings with which no call could be made, or a limit could not be kept. Whatever there is to do, so that a dry
- * run finds them too.
+ * Throws if no call could be made with these settings, or a cost limit could not be enforced. It does not depend on the items, so a
+ * dry run finds the problem too.
  */
 export function requireSettings(config: Config, env: Environment, roles: readonly Role[]): void {
   for (const role of roles) {
@@ -72,7 +72,7 @@ export function requireSettings(config: Config, env: Environment, roles: readonl
     if (!config.bounds.hasChosenCostLimit || dearestPrice(vendor, config.prices) !== null) continue;
     throw new AgentosError({
       code: 'usage',
-      reason: `No price of ${vendor} is known, so a cost limit could not be kept for ${spec.text}.`,
+      reason: `No price of ${vendor} is known, so ${spec.text} can't be kept within a cost limit.`,
       hint: `Add it to agentos.yaml under prices, e.g. "${spec.text}": { input: 3, output: 15 } (USD per million tokens).`,
     });
   }

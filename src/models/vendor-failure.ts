@@ -1,10 +1,9 @@
-import { AgentosError, type ErrorRecord } from '../core/errors.ts';
-import { parseJson } from '../core/json.ts';
-import { detailOf } from './detail.ts';
-import { fieldsOf, listOf, textOf } from './json-fields.ts';
+import { AgentosError, type ErrorRecord, systemCode } from '../core/errors.ts';
+import { fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
+import { detailOf } from '../core/reason.ts';
 import { readRetryAfterMs } from './retry-after.ts';
 
-/** What a vendor's refusal means for the caller, whichever words it came in. */
+/** What a vendor's refusal means for the caller. `spent`: the account has no money left. */
 type Meaning = 'spent' | 'filtered' | 'rejected' | 'quota' | 'overloaded' | 'refused';
 
 /** By `error.type`, `error.code`, `error.status` and the `reason` of details. */
@@ -45,7 +44,7 @@ const BY_CODE: Readonly<Record<string, Meaning>> = {
   NOT_FOUND: 'refused',
 };
 
-/** These say more than the status they come with: an empty account is a 429, a wrong key a 400 at Google. */
+/** These codes outweigh the status: an empty account is a 429, and a wrong key a 400 at Google. */
 const OVER_STATUS: ReadonlySet<string> = new Set<string>([
   ...Object.keys(BY_CODE).filter((code) => BY_CODE[code] === 'spent' || BY_CODE[code] === 'filtered'),
   'API_KEY_INVALID',
@@ -54,21 +53,21 @@ const OVER_STATUS: ReadonlySet<string> = new Set<string>([
 
 const SEVERITY: readonly Meaning[] = ['spent', 'filtered', 'rejected', 'quota', 'overloaded', 'refused'];
 
-interface VendorAnswer {
+interface VendorRefusal {
   provider: string;
-  /** Of the HTTP response; null for an error inside a stream that began well. */
+  /** Of the HTTP response; null for an error inside a stream. */
   status: number | null;
   headers: Readonly<Record<string, string>>;
-  /** The parsed body or the event's data; null if it was not JSON. */
+  /** The parsed body, or the data of the event; null: not JSON. */
   body: unknown;
-  /** Shown where the body has no message of its own. */
+  /** Shown if the body has no message. */
   fallback: string;
-  /** Kept out of every detail. */
+  /** Masked in every detail. */
   secret: string;
   nowMs: number;
 }
 
-export function vendorFailure(answer: VendorAnswer): AgentosError {
+export function vendorFailure(answer: VendorRefusal): AgentosError {
   const { provider, headers, body, secret } = answer;
   const error = readError(body);
   const status = answer.status ?? error.status;
@@ -100,8 +99,8 @@ interface ErrorFacts {
 }
 
 /**
- * Anthropic says these with `invalid_request_error` and status 400, like any bad request: only the words differ. Whole
- * beginnings of sentences, so that a model's or a user's words can't be taken for them.
+ * Anthropic sends these with `invalid_request_error` and status 400, like any bad request; only the message differs. We match whole
+ * beginnings of sentences, so that the words of a model or a user can't match.
  */
 const SPENT_SENTENCES = [
   /^Your credit balance is too low to access\b/,
@@ -135,8 +134,8 @@ function meaningOfStatus(status: number | null): Meaning | null {
 }
 
 /**
- * The shapes: `{error: {type, message, code, status, details}}` in a body, sometimes in a list; the inner object alone or
- * `{type: "response.failed", response: {error}}` in a stream; `{message}` or `{detail}` from servers in between.
+ * The forms: `{error: {type, message, code, status, details}}` in a body, sometimes in a list; the inner object alone, or
+ * `{type: "response.failed", response: {error}}`, in a stream; `{message}` or `{detail}` from servers in between.
  */
 function readError(body: unknown): ErrorFacts {
   const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
@@ -161,14 +160,14 @@ function readError(body: unknown): ErrorFacts {
   };
 }
 
-/** An error that our own gateway raised, as it was raised: it stands beside the vendor's words, in a field of its own. */
+/** The error that our own gateway raised, from its field in an error event; null: it is the vendor's. */
 export function gatewayError(event: unknown): AgentosError | null {
   const body = fieldsOf(event);
   const error = fieldsOf(body['error'] ?? fieldsOf(body['response'])['error']);
   return revived(error['agentos'] ?? body['agentos']);
 }
 
-/** The same from a header, where nothing but an error was sent. */
+/** The same from the header of an error response. */
 export function gatewayErrorIn(header: string | null): AgentosError | null {
   return revived(parseJson(header ?? ''));
 }
@@ -177,4 +176,31 @@ function revived(record: unknown): AgentosError | null {
   const { problem, retry } = fieldsOf(record);
   if (typeof fieldsOf(problem)['code'] !== 'string') return null;
   return new AgentosError(problem as ErrorRecord['problem'], { retry: retry as ErrorRecord['retry'] });
+}
+
+/** The last cause says what failed; fetch itself says only "fetch failed". */
+function originOf(error: unknown): unknown {
+  let current = error;
+  for (let depth = 0; depth < 5; depth++) {
+    if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
+    else if (current instanceof Error && current.cause !== undefined) current = current.cause;
+    else break;
+  }
+  return current;
+}
+
+/** For a connection that was refused or broke. `where`: at which host, or when. */
+export function connectionLost(
+  { provider, secret }: Pick<VendorRefusal, 'provider' | 'secret'>,
+  error: unknown,
+  code: 'provider-unreachable' | 'provider-bad-reply',
+  where: string,
+): AgentosError {
+  const origin = originOf(error);
+  const system = systemCode(origin);
+  const message = origin instanceof Error ? origin.message : String(origin);
+  const known = system !== null && !message.includes(system) ? [system] : [];
+  const detail = detailOf([where, ...known, message].filter(Boolean).join(': '), secret);
+  const cause = system === null ? undefined : origin;
+  return new AgentosError({ code, provider, detail }, { retry: 'transient', cause });
 }

@@ -1,7 +1,7 @@
 import type { createGoogle } from '@ai-sdk/google';
 import type { VendorName } from '../core/keys.ts';
 
-/** The interface that all of the vendors' packages implement; they don't export its name. */
+/** The interface that all vendors' packages implement; they don't export its name. */
 type LanguageModel = ReturnType<ReturnType<typeof createGoogle>>;
 type CallOptions = Parameters<LanguageModel['doStream']>[0];
 type Streamed = Awaited<ReturnType<LanguageModel['doStream']>>['stream'];
@@ -23,19 +23,19 @@ interface VendorSettings {
 export interface VendorCall {
   model: LanguageModel;
   options: Pick<CallOptions, 'maxOutputTokens' | 'providerOptions'>;
-  /** Put on a part of the prompt, it asks the vendor to cache all up to there. Absent where caching needs no asking. */
+  /** On a part of the prompt, it asks the vendor to cache everything up to there. Absent: the vendor caches by itself. */
   cacheMark?: VendorMarks;
 }
 
 /**
- * The format demands a limit. Thinking counts against it, and what is not used costs nothing, so it is far above the
- * longest design. Models that the package knows to allow less get what they allow; those before Claude 3.7 it does not know.
+ * The format requires a limit. Thinking counts against it and unused tokens cost nothing, so it is far above the longest design. The
+ * package lowers it for models that it knows to allow less; it does not know those before Claude 3.7.
  */
 const MAX_OUTPUT_TOKENS = 64_000;
 const OLD_CLAUDE = /claude-(?:instant|2|3-(?:5|opus|sonnet|haiku))/;
 const OLD_MAX_OUTPUT_TOKENS = 4_096;
 
-/** Each vendor's package costs tens of milliseconds and megabytes: only the one that is asked is loaded. */
+/** Each vendor's package costs tens of milliseconds and megabytes, so it is loaded when it is needed. */
 export const VENDORS: Record<VendorName, (settings: VendorSettings) => Promise<VendorCall>> = {
   anthropic: async ({ model, ...settings }) => {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
@@ -51,7 +51,7 @@ export const VENDORS: Record<VendorName, (settings: VendorSettings) => Promise<V
   },
   openai: async ({ model, ...settings }) => {
     const { createOpenAI } = await import('@ai-sdk/openai');
-    // Nothing here ever reads a stored response back, so none is left at the vendor.
+    // We never read a stored response back, so we leave none at the vendor.
     return {
       model: createOpenAI(settings).responses(model),
       options: { providerOptions: { openai: { store: false } } },
@@ -59,7 +59,7 @@ export const VENDORS: Record<VendorName, (settings: VendorSettings) => Promise<V
   },
   'openai-compatible': async ({ model, apiKey, ...settings }) => {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    // Local servers often want no key.
+    // Local servers often need no key.
     const key = apiKey === '' ? {} : { apiKey };
     const server = createOpenAICompatible({ name: 'openai-compatible', includeUsage: true, ...settings, ...key });
     return { model: server.chatModel(model), options: {} };

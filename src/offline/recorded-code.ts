@@ -12,34 +12,26 @@ import code21 from './tour/21-code-1.md';
 import review21 from './tour/21-code-review-1.md';
 import tests21 from './tour/21-tests-1.md';
 
-/** A file that is new, or edits to one that is there. Edits fit a file that others have changed elsewhere, too. */
+/** A new file, or edits to an existing one, which fit also if it was changed elsewhere. */
 export type RecordedFile = { path: string; content: string } | { path: string; edits: Edit[] };
 
-/** What was written in one step, and the words that went with it. */
-export interface RecordedStep {
+interface RecordedStep {
+  /** The final message. */
   words: string;
   files: RecordedFile[];
 }
 
-/** How a design of the tour was built. */
-export interface RecordedCode {
-  /** One for each round. */
-  tests: RecordedStep[];
-  code: RecordedStep[];
-  /** What was said of the first tests, where some of them pass too early. */
-  guards: string | null;
-  /** The review of what all of them made together. */
-  review: string;
-}
-
 interface Recording {
+  /** One for each round. */
   tests: string[];
   code: string[];
+  /** The reply about the first tests, if some of them pass too early. */
   guards?: string;
+  /** The review of the whole change. */
   review: string;
 }
 
-/** By the hash of the approved LLD's body as the tour makes it: a person's own design, or an edited one, is not in here. */
+/** By the hash of the body of the tour's LLD: any other design has no recording. */
 const RECORDINGS: Record<string, Recording> = {
   '33c958ab19838ad33506be5de1045c1b730a095ebc0651ea6be584747c682fce': {
     tests: [firstTests7, secondTests7],
@@ -54,31 +46,31 @@ const RECORDINGS: Record<string, Recording> = {
   },
 };
 
-export function recordedCode(lld: string): RecordedCode | null {
+/** How a design of the tour was built; null for any other. */
+export function recordedCode(lld: string) {
   const recording = RECORDINGS[bodyHash(readFrontMatter(lld).body)];
-  if (!recording) return null;
-  const { tests, code, guards = null, review } = recording;
-  return { tests: tests.map(readRecordedStep), code: code.map(readRecordedStep), guards, review };
+  if (recording === undefined) return null;
+  return { ...recording, tests: recording.tests.map(readStep), code: recording.code.map(readStep) };
 }
 
-/** The recorded review of exactly the code, or the first tests, that it was recorded for; null for any other. */
+/** The recorded review of exactly this code, or these tests; null for any other. */
 export function recordedCodeReview(lld: string, shown: { tests: string | null; change: string | null }): string | null {
   const recording = recordedCode(lld);
-  const changes = changesOfDiff(shown.tests ?? shown.change ?? '');
-  if (recording === null || changes === null) return null;
-  const { tests, code, guards, review } = recording;
-  const reviewed = shown.tests === null ? [...tests, ...code] : tests.slice(0, 1);
-  if (!sameChanges(changes, changesOfSteps(reviewed))) return null;
-  return shown.tests === null ? review : guards;
+  if (recording === null) return null;
+  const { tests, code, guards = null, review } = recording;
+  const isTests = shown.tests !== null;
+  const reviewed = isTests ? tests.slice(0, 1) : [...tests, ...code];
+  if (changesOfDiff(shown.tests ?? shown.change ?? '') !== changesOfSteps(reviewed)) return null;
+  return isTests ? guards : review;
 }
 
 /**
- * A recording is Markdown: under the title a few words, then a heading for each file, with its path, over one block of
- * code that holds the whole file or edit blocks.
+ * A recording is Markdown: the final message under the title, then a heading for each file, with its path, over one block of
+ * code with the whole file or edit blocks.
  */
-function readRecordedStep(markdown: string): RecordedStep {
-  const [title] = sectionsOf(parseMarkdown(normaliseText(markdown)));
-  const files = (title?.subsections ?? []).flatMap((section): RecordedFile[] => {
+function readStep(markdown: string): RecordedStep {
+  const [title, ...sections] = sectionsOf(parseMarkdown(normaliseText(markdown)));
+  const files = sections.flatMap((section): RecordedFile[] => {
     const block = section.own.find((node): node is Code => node.type === 'code');
     if (!block) return [];
     const edits = readEdits(block.value);
@@ -87,60 +79,55 @@ function readRecordedStep(markdown: string): RecordedStep {
   return { words: (title?.own ?? []).map(plainText).join('\n'), files };
 }
 
-/** By path: how often each line was added, less how often it was removed. The same, whatever algorithm made the diff. */
-type LineChanges = Map<string, Map<string, number>>;
+/** How often each line of each file was added, less how often it was removed: the same for every diff algorithm. */
+class LineChanges {
+  readonly #counts = new Map<string, number>();
 
-/** Of a diff as git prints it; null where it can't be read. */
-function changesOfDiff(diff: string): LineChanges | null {
-  const changes: LineChanges = new Map();
-  try {
-    for (const { oldFileName = '', newFileName = '', hunks } of parsePatch(diff)) {
-      const paths = [oldFileName.replace(/^a\//, ''), newFileName.replace(/^b\//, '')];
-      const [before = '', after = ''] = paths.map((path) => (path === '/dev/null' ? '' : path));
-      // A renamed file is gone from its old place, too.
-      for (const path of [before, after]) if (path !== '') changes.set(path, changes.get(path) ?? new Map());
-      for (const line of hunks.flatMap(({ lines }) => lines)) {
-        if (line.startsWith('+')) count(changes, after, [line.slice(1)], 1);
-        if (line.startsWith('-')) count(changes, before, [line.slice(1)], -1);
-      }
+  /** A file counts also without a changed line, e.g. if it was renamed. */
+  add(path: string, lines: readonly string[], by: 1 | -1): void {
+    this.#counts.set(`${path}\0`, 1);
+    for (const line of lines) {
+      const key = `${path}\0${line}\0`;
+      this.#counts.set(key, (this.#counts.get(key) ?? 0) + by);
     }
+  }
+
+  toString(): string {
+    const changed = [...this.#counts].filter(([, times]) => times !== 0);
+    return JSON.stringify(changed.map(([key, times]) => `${key}${times}`).toSorted());
+  }
+}
+
+/** Null if the diff can't be read. */
+function changesOfDiff(diff: string): string | null {
+  const changes = new LineChanges();
+  try {
+    const files = parsePatch(diff);
+    for (const { oldFileName = '', newFileName = '', hunks } of files) {
+      const before = oldFileName.replace(/^a\//, '');
+      const after = newFileName.replace(/^b\//, '');
+      const lines = hunks.flatMap((hunk) => hunk.lines);
+      const marked = (mark: string): string[] =>
+        lines.filter((line) => line.startsWith(mark)).map((line) => line.slice(1));
+      if (before !== '/dev/null') changes.add(before, marked('-'), -1);
+      if (after !== '/dev/null') changes.add(after, marked('+'), 1);
+    }
+    return files.length === 0 && diff.trim() !== '' ? null : String(changes);
   } catch {
     return null;
   }
-  return changes.size === 0 && diff.trim() !== '' ? null : changes;
 }
 
-function changesOfSteps(steps: readonly RecordedStep[]): LineChanges {
-  const changes: LineChanges = new Map();
+function changesOfSteps(steps: readonly RecordedStep[]): string {
+  const changes = new LineChanges();
   for (const file of steps.flatMap(({ files }) => files)) {
-    if ('content' in file) count(changes, file.path, file.content.replace(/\n$/, '').split('\n'), 1);
+    if ('content' in file) changes.add(file.path, file.content.replace(/\n$/, '').split('\n'), 1);
     else {
       for (const { search, replace } of file.edits) {
-        count(changes, file.path, search.split('\n'), -1);
-        count(changes, file.path, replace.split('\n'), 1);
+        changes.add(file.path, search.split('\n'), -1);
+        changes.add(file.path, replace.split('\n'), 1);
       }
     }
   }
-  return changes;
-}
-
-function sameChanges(left: LineChanges, right: LineChanges): boolean {
-  return canonical(left) === canonical(right);
-}
-
-function count(changes: LineChanges, path: string, lines: readonly string[], by: 1 | -1): void {
-  const counts = changes.get(path) ?? new Map<string, number>();
-  changes.set(path, counts);
-  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + by);
-}
-
-function canonical(changes: LineChanges): string {
-  const files = [...changes].map(([path, counts]) => [
-    path,
-    [...counts]
-      .filter(([, times]) => times !== 0)
-      .map(([line, times]) => `${line}\0${times}`)
-      .toSorted(),
-  ]);
-  return JSON.stringify(files.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+  return String(changes);
 }

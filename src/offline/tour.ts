@@ -20,11 +20,11 @@ interface Recording {
   draft: string;
   /** One for each round. */
   reviews: string[];
-  /** What the drafter answered to the review of the same index. */
+  /** The drafter's reply to the review of the same index. */
   revisions: string[];
 }
 
-/** By the hash of the issue as a drafter is shown it: an edited issue is another issue, and is not in here. */
+/** By the hash of the issue in the drafter's prompt: an edited issue has no recording. */
 const RECORDINGS: Record<string, Recording> = {
   a5f186a863d7c847296ee9334f55147c7759f84fb73b9c803caa500f5571a448: {
     draft: draft7,
@@ -45,7 +45,7 @@ const RECORDINGS: Record<string, Recording> = {
 
 const SPEC = 'offline';
 
-/** Plays the recorded tour: no model, no network, no key. What was never recorded is an error, never a reply. */
+/** Plays the recorded tour: no model, no network, no key. A prompt without a recording is an error. */
 export function createOfflineProvider(): Provider {
   return {
     spec: SPEC,
@@ -61,15 +61,14 @@ export function createOfflineProvider(): Provider {
   };
 }
 
-/** Whether the tour has a recording for an issue, given as a drafter is shown it. */
+/** Whether the tour has a recording of an issue, given as in the drafter's prompt. */
 export function isRecordedIssue(text: string): boolean {
   return recordingOf(text) !== null;
 }
 
 /**
- * The recorded reply to a prompt of the sample repository, or null. It is found by the prompt's own tags, as a model would
- * read them. A review or revision is replayed only for exactly the draft that it was recorded for, so that no other design
- * is approved by it.
+ * The recorded reply to a prompt, or null, found by the prompt's own tags. A review or revision is replayed only for exactly
+ * the draft of its recording, so that no other design is approved.
  */
 function recordedReply(step: string, parts: readonly PromptPart[]): string | null {
   const shown = (tag: string): string | null =>
@@ -93,7 +92,7 @@ function recordingOf(issue: string): Recording | null {
   return RECORDINGS[sha256(issue.trim())] ?? null;
 }
 
-/** The draft as the rounds before have left it. */
+/** The draft of a round, by the replies before it. */
 function draftOfRound(recording: Recording, index: number): string | null {
   let draft = recording.draft;
   for (let round = 0; round < index; round++) {

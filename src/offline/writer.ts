@@ -10,7 +10,7 @@ import { type RecordedFile, recordedCode } from './recorded-code.ts';
 
 const SPEC = 'offline';
 
-/** Plays back the tests and the code that were recorded for the designs of the tour; any other design is refused. */
+/** Plays back recorded tests and code for the designs of the tour; any other design is refused. */
 export function createOfflineWriter(): Writer {
   return {
     spec: SPEC,
@@ -57,7 +57,7 @@ async function writeFiles(files: readonly RecordedFile[], request: WriteRequest)
   }
 }
 
-/** The file with the recorded change, or null where that doesn't fit. A change that is already there is not repeated. */
+/** The file with the recorded change; null if it does not fit. A change that is already there is not repeated. */
 function withRecorded(file: RecordedFile, before: string | null): string | null {
   if ('content' in file) return before === null || before === file.content ? file.content : null;
   if (before === null) return null;

@@ -1,7 +1,7 @@
 import type { Best, DesignRow, Evaluation, ReviewRow } from '../core/evaluation.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
 
-/** An evaluation for people: what was recorded at the time, a row for each candidate, and which was best. */
+/** Prints an evaluation: the recorded results, a row for each candidate, and the best one. */
 export function printEvaluation(terminal: Terminal, { reviews, designs }: Evaluation): void {
   if (reviews === null && designs === null) terminal.line('No case was finished: there is nothing to compare.');
   if (reviews !== null) {
@@ -38,7 +38,6 @@ function designCells(row: DesignRow): Record<string, string> {
   };
 }
 
-/** The last column has names of any length. */
 function printTable(terminal: Terminal, title: string, cells: readonly Record<string, string>[]): void {
   const columns = Object.keys(cells[0] ?? {});
   const rows = cells.map((row) => Object.values(row));
@@ -57,7 +56,7 @@ interface BestWords {
   of: string;
 }
 
-/** Below this, a difference is called one. */
+/** Below this probability, a difference is called more than chance. */
 const CHANCE = 0.05;
 
 function bestLine(best: Best | null, { what, hit, of }: BestWords): string {
@@ -67,8 +66,8 @@ function bestLine(best: Best | null, { what, hit, of }: BestWords): string {
   const sure = `${hit} ${hits} of ${counted(cases, of)} (95 % interval: ${least} to ${most})`;
   if (runnerUp === null) return printable(`The only ${what}, ${candidate}, ${sure}.`);
   const isSure = runnerUp.chance < CHANCE;
-  const told = isSure ? 'more than chance' : `with ${counted(cases, of)} that may be chance`;
-  const next = `next ${runnerUp.candidate} with ${runnerUp.hits}: ${told} (p = ${runnerUp.chance.toFixed(2)})`;
+  const words = isSure ? 'more than chance' : `with ${counted(cases, of)} that may be chance`;
+  const next = `next ${runnerUp.candidate} with ${runnerUp.hits}: ${words} (p = ${runnerUp.chance.toFixed(2)})`;
   return printable(`Best ${what}: ${candidate} ${sure}; ${next}.`);
 }
 

@@ -32,7 +32,7 @@ test('on a terminal one line is rewritten, cut to its width, and removed before 
   ]);
 });
 
-test('elsewhere a line is printed when it says something new', () => {
+test('without a terminal, a line is printed when it changes', () => {
   const { stream, text, options } = shown(false);
   const line = createIdleLine(stream, options);
   for (const now of ['1', '2']) line.show('waits', now);
@@ -41,7 +41,7 @@ test('elsewhere a line is printed when it says something new', () => {
   expect(text()).toBe('[COORDINATOR] waits\n[COORDINATOR] waits for a ***\n');
 });
 
-test('quiet, it says nothing', () => {
+test('with --quiet nothing is printed', () => {
   const { stream, text, options } = shown(true, true);
   const line = createIdleLine(stream, options);
   line.show('waits', '1');

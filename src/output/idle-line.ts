@@ -4,50 +4,37 @@ import { createTerminal, printable } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a program waits for, in one line: rewritten on a terminal, and elsewhere printed when it says something new. */
-export interface IdleLine {
-  /** `now`: what changes at every look, such as the time of the next one; left out where lines are kept. */
-  show(text: string, now: string): void;
-  /** The same as a line that stays. */
-  keep(text: string): void;
-  /** Before anything else is printed. */
-  clear(): void;
-}
-
 const ERASE = '\r\u001B[K';
 
+/** Says in one line what a program waits for: rewritten on a terminal, otherwise printed when it changes. */
 export function createIdleLine(
   stream: Writable & { isTTY?: boolean; columns?: number },
   { env, quiet, mask }: { env: Environment; quiet: boolean; mask: (text: string) => string },
-): IdleLine {
+) {
   const terminal = createTerminal(stream, env, mask);
+  const isLive = wantsLiveRegion(stream, env, quiet);
+  let shown = '';
+  /** Prints a line that stays. */
   const keep = (text: string): void => {
     if (!quiet) terminal.line(`[COORDINATOR] ${printable(text)}`);
   };
-  if (!wantsLiveRegion(stream, env, quiet)) {
-    let last = '';
-    return {
-      keep,
-      show(text) {
-        if (text !== last) keep(text);
-        last = text;
-      },
-      clear: () => undefined,
-    };
-  }
-  let isShown = false;
   return {
     keep,
-    show(text, now) {
-      // A line that wraps could not be rewritten.
-      const room = Math.max(10, (stream.columns ?? 80) - 1);
-      const line = mask(printable(`${text} · ${now}`));
-      stream.write(`${ERASE}${line.length > room ? `${line.slice(0, room - 1)}…` : line}`);
-      isShown = true;
+    /** `now`: the part that changes all the time; only shown on a terminal. */
+    show(text: string, now: string): void {
+      if (isLive) {
+        // A line that wraps can't be rewritten.
+        const room = Math.max(10, (stream.columns ?? 80) - 1);
+        const line = mask(printable(`${text} · ${now}`));
+        stream.write(`${ERASE}${line.length > room ? `${line.slice(0, room - 1)}…` : line}`);
+      } else if (text !== shown) keep(text);
+      shown = text;
     },
-    clear() {
-      if (isShown) stream.write(ERASE);
-      isShown = false;
+    /** To be called before anything else is printed. */
+    clear(): void {
+      if (!isLive) return;
+      if (shown !== '') stream.write(ERASE);
+      shown = '';
     },
   };
 }

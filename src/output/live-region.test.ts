@@ -37,7 +37,7 @@ function open(): { stream: TestTerminal; region: LiveRegion; start: () => void }
 }
 
 describe('frames', () => {
-  test('lines and events of one moment are one write', () => {
+  test('lines and events at the same time are one write', () => {
     const { stream, region, start } = open();
     region.line('one');
     start();
@@ -70,7 +70,7 @@ describe('frames', () => {
     region.close();
   });
 
-  test('nothing is drawn while nothing changes, and times go on every second', () => {
+  test('nothing is drawn while nothing changes; times are updated every second', () => {
     const { stream, region, start } = open();
     start();
     vi.advanceTimersByTime(10);
@@ -83,7 +83,7 @@ describe('frames', () => {
     region.close();
   });
 
-  test('a resize draws again even if the rows stay the same', () => {
+  test('a resize redraws even if the rows stay the same', () => {
     const { stream, region, start } = open();
     start();
     vi.advanceTimersByTime(500);
@@ -107,7 +107,7 @@ describe('frames', () => {
 });
 
 describe('the end', () => {
-  test('close shows the cursor once and prints what waited; later lines are plain', () => {
+  test('close shows the cursor once and prints pending lines; later lines are plain', () => {
     const before = listeners();
     const { stream, region, start } = open();
     start();

@@ -25,9 +25,9 @@ interface LiveRegionOptions {
 
 const FRAME_MS = 100;
 const TICK_MS = 1_000;
-/** Lines wait for the next frame; more than this does not. */
+/** Lines wait for the next frame, unless they are longer than this. */
 const PENDING_CHARS = 65_536;
-/** With fewer rows than this, an empty one above the region is one too many. */
+/** A terminal with fewer rows has no empty row above the region. */
 const SPACIOUS_ROWS = 10;
 
 const HIDE_CURSOR = '\u001B[?25l';
@@ -36,14 +36,14 @@ const WRAP_OFF = '\u001B[?7l';
 const WRAP_ON = '\u001B[?7h';
 const ERASE_RIGHT = '\u001B[K';
 const ERASE_BELOW = '\u001B[J';
-/** From the start of this row on. Done from its second column: tmux saves what is erased from the very first place on. */
+/** Erases everything from the start of this row. It starts at the second column, because tmux saves what is erased from the first. */
 const ERASE = `\r${ERASE_RIGHT}\u001B[C${ERASE_BELOW}\r`;
 const PLAIN = '\u001B[0m';
-/** Terminals that know it show what is between the two at once; others ignore it. */
+/** Terminals that know these show everything between them at once; others ignore them. */
 const FRAME_START = '\u001B[?2026h';
 const FRAME_END = '\u001B[?2026l';
 
-/** A region is for a person who watches: not for files, pipes and logs of a build server, nor where less was asked for. */
+/** Only for a person at a terminal: not for files, pipes, CI logs, or `--quiet`. */
 export function wantsLiveRegion(stream: TerminalStream, env: Environment, quiet: boolean): boolean {
   const ci = env['CI'];
   const isBuildServer = ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
@@ -51,10 +51,9 @@ export function wantsLiveRegion(stream: TerminalStream, env: Environment, quiet:
 }
 
 /**
- * Between frames the cursor is parked, hidden, at the start of the region. So nothing has to be known about the rows that
- * were drawn to remove them: everything from the cursor on goes. That holds after a resize too, when a terminal has broken
- * the rows into more, or has not: it keeps the cursor with its text. The first row is empty where there is room, for
- * the echo of keys. Log lines may wrap as they like, since they are never counted.
+ * Between frames the cursor is parked, hidden, at the start of the region. So to remove the region, everything from the cursor on is
+ * erased, and we need not know how many rows it has: after a resize the terminal may have wrapped them, but the cursor stays with its
+ * text. If there is room, the first row is empty, for the echo of keys. Log lines may wrap, since rows are never counted.
  */
 export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions): LiveRegion {
   const colour = wantsColour(env, stream.isTTY === true);
@@ -70,7 +69,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
   const rowsNow = (): string[] => {
     const columns = stream.columns || 80;
     const rows = stream.rows || 24;
-    // The last column stays free: with a character in it, terminals disagree where the cursor is.
+    // The last column stays free: terminals disagree where the cursor is after a character there.
     const region = renderRows(progressOf(run, now(), mask), {
       columns: Math.max(1, columns - 1),
       rows,
@@ -85,7 +84,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
     timer = null;
   };
 
-  /** Log lines that waited, and the given rows in place of those on the screen, in one write. */
+  /** Writes pending log lines and the given rows, in place of those on the screen, at once. */
   const show = (rows: string[]): void => {
     cancelTimer();
     if (pending === '' && !resized && rows.join('\n') === drawn.join('\n')) return;
@@ -99,7 +98,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
   };
 
   const frame = (rows: string[]): string => {
-    // Without log lines, rows are written over each other: nothing is ever seen empty.
+    // Without log lines, rows are overwritten in place, so nothing flickers.
     const start = pending !== '' || resized || rows.length === 0 ? `${ERASE}${pending}${PLAIN}` : '\r';
     if (rows.length === 0) return `${FRAME_START}${start}${SHOW_CURSOR}${FRAME_END}`;
     const body = rows.map((row) => `${row}${ERASE_RIGHT}`).join('\r\n');
@@ -117,7 +116,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
     schedule();
   };
 
-  /** Ctrl+Z and Ctrl+\ do what they always do, after the screen was tidied up. */
+  /** Ctrl+Z and Ctrl+\ do what they always do, after the region is removed. */
   const passOn = (signal: NodeJS.Signals): void => {
     show([]);
     process.off(signal, passOn);
@@ -145,7 +144,7 @@ export function createLiveRegion({ stream, env, now, mask }: LiveRegionOptions):
 
   stream.on('resize', onResize);
   process.on('SIGTSTP', passOn).on('SIGQUIT', passOn).on('SIGCONT', onContinue).on('exit', close);
-  // Stays when the region is closed: the error of the last write comes later.
+  // Stays after the region is closed: the error of the last write may come later.
   stream.on('error', (error) => {
     if (systemCode(error) !== 'EPIPE' && systemCode(error) !== 'EIO') throw error;
     state = 'gone';

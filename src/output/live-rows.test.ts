@@ -38,7 +38,7 @@ function view(part: Partial<ProgressView> = {}): ProgressView {
   };
 }
 
-test('a wide terminal shows everything, figures below each other', () => {
+test('a wide terminal shows everything in aligned columns', () => {
   expect(renderRows(view(), SCREEN)).toEqual([
     '━━━━━━━────────────────────────  3/12  ETA 4:05  1 failed  1 to discuss  $0.4321',
     'LLD-42   review-1           1:04  12.3k tok  $0.0123  Export the report as CSV',
@@ -94,14 +94,14 @@ test.each([
   expect(renderRows(view({ workers }), { ...SCREEN, columns: 39 })[1]).toContain(narrow);
 });
 
-test('when nothing can go on the bar says why in place of the ETA', () => {
+test('when everything waits, the bar says why in place of the ETA', () => {
   const [bar] = renderRows(view({ pause: wait('quota', 42) }), SCREEN);
   expect(bar).toContain('waits for quota, 0:42 left');
   expect(bar).not.toContain('ETA');
   expect(renderRows(view({ pause: wait('quota', 42) }), { ...SCREEN, columns: 39 })[0]).toContain('quota 0:42');
 });
 
-test('the keys are one row: how many can be used, and which can not', () => {
+test('one row shows how many keys are ready and which are not', () => {
   const ready: KeyView = { id: 'ANTHROPIC_API_KEY', state: 'ready', untilMs: null };
   const keys: KeyView[] = [
     ready,
@@ -133,7 +133,7 @@ test('nothing is drawn before there is anything to show', () => {
   expect(renderRows(view({ total: 0, done: 0, workers: [] }), SCREEN)).toEqual([]);
 });
 
-test('the bar shows what went well, what waits for a person, and what failed, each in its colour', () => {
+test('the bar shows success, DISCUSS and failure, each in its colour', () => {
   const bar = renderRows(view({ done: 12 }), { ...SCREEN, colour: true })[0] ?? '';
   const lengths = [...bar.matchAll(/\u001B\[(\d+)m(━+)/g)].map(([, code, part]) => [code, part?.length]);
   expect(lengths).toEqual([
@@ -243,7 +243,7 @@ test.each([
   expect(cut(text, columns, '…')).toBe(expected);
 });
 
-test('a character is never cut in two, and nothing gets wider than the room for it', () => {
+test('a character is never cut in two, and a cut text fits its columns', () => {
   const awkward = fc.constantFrom('a', ' ', '日', '🚀', '👩‍🚀', 'e\u0301', '\u{1F1E9}', '\u{20000}');
   fc.assert(
     fc.property(fc.string({ unit: awkward }), fc.nat(30), (text, columns) => {
@@ -254,6 +254,6 @@ test('a character is never cut in two, and nothing gets wider than the room for 
   );
 });
 
-test('outside text becomes one line without what could move the cursor or change direction', () => {
+test('text from outside becomes one line that can’t move the cursor or change direction', () => {
   expect(plainText(' a\n\tb\u001B[2Jc\u202Ed\u200De\uFE0F \uD800')).toBe('a bcde \uFFFD');
 });

@@ -8,8 +8,8 @@ import type { Wait } from '../core/run-state.ts';
 import { paint, paintLabel, printable } from './terminal.ts';
 
 /**
- * The live region: a bar, a row per worker, and the keys. It fits any terminal: no row is wider than the screen, and all
- * of them take a third of its height at most, if only the bar. Nothing while there is nothing to show.
+ * The rows of the live region: a bar, a row per worker, and the keys. No row is wider than the screen, and together they take at
+ * most a third of its height, but always one row. Empty while there is nothing to show.
  */
 export function renderRows(view: ProgressView, screen: Screen): string[] {
   const { workers } = view;
@@ -32,7 +32,7 @@ const BAR_LEAST = 8;
 const BAR_MOST = 32;
 const GAP: Part = { text: '  ', style: 'plain' };
 
-/** The bar with the count of what is done, and as many details as fit beside them. */
+/** The bar, the count of finished items, and as many details as fit. */
 function barRow(view: ProgressView, screen: Screen): Part[] {
   const { columns, unicode } = screen;
   const count = `${view.done}/${view.total}`;
@@ -52,7 +52,7 @@ function barRow(view: ProgressView, screen: Screen): Part[] {
   const upTo = (items: number): number => Math.floor((width * Math.max(0, items)) / Math.max(1, view.total));
   const [done, left] = unicode ? (['━', '─'] as const) : (['#', '-'] as const);
   const discuss = view.counts.discuss ?? 0;
-  // What went well, what waits for a person, what failed, what is left.
+  // Succeeded, waiting for a person, failed; the rest is left.
   const ends = [upTo(view.done - discuss - failed), upTo(view.done - failed), upTo(view.done)] as const;
   return [
     { text: done.repeat(ends[0]), style: 'green' },
@@ -70,7 +70,7 @@ function failuresOf({ counts }: ProgressView): number {
     .reduce((sum, [, count]) => sum + count, 0);
 }
 
-/** In the order of their weight: where room is short, the last ones give way. */
+/** The most important first: if there is little room, the last ones are dropped. */
 function detailsOf(view: ProgressView, failed: number, roomy: boolean): Part[] {
   const details: Part[] = [];
   const state = stateOf(view, roomy);
@@ -96,14 +96,13 @@ interface Column {
 
 const LABEL_MOST = 24;
 const STEP_LEAST = 8;
-/** A wait says why and until when: tokens and cost give way to it. */
+/** A wait says why and until when, so it is more important than tokens and cost. */
 const WAIT_LEAST = 16;
 const TITLE_LEAST = 12;
 
 /**
- * A row per worker, in columns that stand below each other. As the terminal gets narrow they leave one by one: the title
- * first, then tokens, cost, the step and the time. Figures get the width of large ones from the start, so that rows don't
- * move as they grow.
+ * A row per worker, in aligned columns. As the terminal gets narrow, columns are dropped: first the title, then tokens, cost, the
+ * step and the time. Figures get the width of large ones from the start, so that columns don't move as they grow.
  */
 function workerRows(workers: readonly WorkerView[], nowMs: number, screen: Screen): Part[][] {
   const roomy = isRoomy(screen);
@@ -166,7 +165,7 @@ function stepOf({ step, wait }: WorkerView, nowMs: number, roomy: boolean): Part
   return { text: waitWords(wait, nowMs, roomy), style: 'yellow' };
 }
 
-/** The pool in one row: how many keys can be used, and what keeps the others back. Null where no vendor is asked. */
+/** The keys in one row: how many are ready, and why the others are not. Null: no vendor is used. */
 function keysRow({ keys, nowMs }: ProgressView): Part[] | null {
   if (keys.length === 0) return null;
   const named = (state: (typeof keys)[number]['state']): string =>
@@ -191,19 +190,19 @@ interface Screen {
   unicode: boolean;
 }
 
-/** A piece of a row. It is painted last, so that whatever is measured or cut is plain text. */
+/** A part of a row. Colour is added last, so that only plain text is measured and cut. */
 interface Part {
   text: string;
   /** With a label it has that item's colour. */
   style: Parameters<typeof paint>[1] | 'plain' | { label: string };
 }
 
-/** Room for words, and for gaps between columns. */
+/** There is room for words and for wide gaps. */
 const isRoomy = ({ columns }: Screen): boolean => columns >= 60;
 
 const ellipsis = ({ unicode }: Screen): string => (unicode ? '…' : '..');
 
-/** The parts as one row that is never wider than the screen. */
+/** One row, never wider than the screen. */
 function paintRow(parts: readonly Part[], screen: Screen): string {
   let free = screen.columns;
   let row = '';
@@ -211,7 +210,7 @@ function paintRow(parts: readonly Part[], screen: Screen): string {
   for (const { text, style } of parts) {
     const fitted = cut(text, free, ellipsis(screen));
     free -= displayWidth(fitted);
-    // Spaces are held back until something follows: at the end of a row they would only be there to wrap.
+    // Spaces are added only before text: at the end of a row they could only make it wrap.
     const visible = fitted.trimEnd();
     if (visible !== '') row += spaces + painted(visible, style, screen);
     spaces = visible === '' ? spaces + fitted : fitted.slice(visible.length);
@@ -227,12 +226,12 @@ function painted(text: string, style: Part['style'], screen: Screen): string {
 
 const ASCII = /^[ -~]*$/;
 
-/** Columns that a text without control characters takes in a terminal. Nearly all are ASCII; the others load a library. */
+/** The width in a terminal of a text without control characters. */
 export function displayWidth(text: string): number {
   return ASCII.test(text) ? text.length : stringWidth(text);
 }
 
-/** At most so many columns; an ellipsis stands for the rest, if there is room for it. */
+/** Cuts a text to this many columns, with an ellipsis if there is room for it. */
 export function cut(text: string, columns: number, ellipsis: string): string {
   if (displayWidth(text) <= columns) return text;
   const mark = ellipsis.length <= columns ? ellipsis : '';
@@ -248,8 +247,8 @@ export function cut(text: string, columns: number, ellipsis: string): string {
 }
 
 /**
- * Outside text for a row: one line, without what is invisible. Joiners and variation selectors go too: terminals
- * disagree on the width of what they make.
+ * Text from outside for a row: one line without invisible characters. Joiners and variation selectors are removed too, because
+ * terminals disagree on their width.
  */
 export function plainText(text: string): string {
   return printable(text.toWellFormed())
@@ -258,7 +257,7 @@ export function plainText(text: string): string {
     .trim();
 }
 
-/** `0:42`, `4:05`, `1:02:03`: of a width that changes seldom, unlike words for a duration. */
+/** `0:42`, `4:05`, `1:02:03` */
 function clockTime(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   const minutes = Math.floor(seconds / 60);
@@ -277,7 +276,7 @@ function shortMoney(usd: number | null): string {
   return `$${usd.toFixed(usd < 1 ? 4 : 2)}`;
 }
 
-/** Up to here a wait counts down; beyond, the time of day says more. */
+/** Shorter waits count down; for longer ones the time of day is shown. */
 const COUNTDOWN_MS = 600_000;
 
 const LONG: Record<WaitReason, string> = {
@@ -287,11 +286,11 @@ const LONG: Record<WaitReason, string> = {
   retry: 'waits to retry',
 };
 
-/** `waits for quota, 0:42 left`, `waits for quota until 14:32`; where room is short `quota 0:42`, `quota 14:32`. */
+/** `waits for quota, 0:42 left`, `waits for quota until 14:32`; with little room `quota 0:42`, `quota 14:32`. */
 function waitWords({ reason, untilMs }: Wait, nowMs: number, roomy: boolean): string {
   const name = roomy ? LONG[reason] : reason;
   const leftMs = untilMs === null ? 0 : untilMs - nowMs;
-  // A time that has passed was too early; there is no other.
+  // A time in the past was a wrong estimate.
   if (untilMs === null || leftMs <= 0) return name;
   if (leftMs < COUNTDOWN_MS) return roomy ? `${name}, ${clockTime(leftMs)} left` : `${name} ${clockTime(leftMs)}`;
   return `${name} ${roomy ? 'until ' : ''}${localClock(untilMs, nowMs)}`;

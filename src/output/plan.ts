@@ -2,7 +2,7 @@ import { describeGroup, type Plan, type PlannedItem, replacementLines } from '..
 import { wordingOf } from '../core/wording.ts';
 import { paint, printable, type Terminal } from './terminal.ts';
 
-/** The plan for people: what would happen, to what, by whom, for how much at most. */
+/** Prints the plan: the items with their states, models and cost. */
 export function printPlan(terminal: Terminal, plan: Plan): void {
   const { items } = plan;
   const models = Object.entries(plan.models).map(([role, spec]) => `${role} ${spec}`);
@@ -10,7 +10,7 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time${who}`);
   const rows = items.map((item) => ({
     item,
-    // Of a pipeline, where each one begins.
+    // In a pipeline, with the stage where the item starts.
     state: plan.workflow === item.workflow ? stateOf(item) : `${item.workflow}: ${stateOf(item)}`,
   }));
   const idWidth = rows.reduce((width, { item }) => Math.max(width, item.id.length), 0);

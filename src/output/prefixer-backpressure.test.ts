@@ -59,7 +59,7 @@ test('while the sink is full no stream is read', async () => {
   for (const { stream } of streams) stream.destroy();
 });
 
-test('a stream that is resumed behind our back, or attached meanwhile, is held up all the same', async () => {
+test('a stream that Node resumes, or that is attached meanwhile, is paused too', async () => {
   const sink = new SlowSink();
   const prefixer = prefixerInto(sink);
   const [early, late] = [endless(), endless()];
@@ -73,7 +73,7 @@ test('a stream that is resumed behind our back, or attached meanwhile, is held u
   for (const { stream } of [early, late]) stream.destroy();
 });
 
-test('a slow sink hears every stream, not only the first', async () => {
+test('a slow sink gets lines of every stream, not only the first', async () => {
   const sink = new SlowSink();
   const prefixer = prefixerInto(sink);
   const streams = [endless(), endless(), endless()];
@@ -108,7 +108,7 @@ test('a slow sink loses nothing and keeps the order of each stream', async () =>
   }
 });
 
-test('when the sink is gone, streams are still read to their end and heard by the listener', async () => {
+test('when the sink is gone, streams are still read to their end, and onLine is called', async () => {
   const sink = new SlowSink();
   let heard = 0;
   const prefixer = prefixerInto(sink, () => heard++);

@@ -84,7 +84,7 @@ function expectedOf(all: readonly Piece[]): string {
   return texts.map((text) => `[X] ${text}\n`).join('');
 }
 
-test('whatever arrives, in whatever chunks: lines come out whole, clean and masked', async () => {
+test('for any input in any chunks, lines are complete, clean and masked', async () => {
   await fc.assert(
     fc.asyncProperty(pieces, cuts, async (all, at) => {
       const bytes = Buffer.concat(all.map((part) => part.bytes));
@@ -94,7 +94,7 @@ test('whatever arrives, in whatever chunks: lines come out whole, clean and mask
   );
 });
 
-test('any way of cutting the same bytes into chunks gives the same output', async () => {
+test('the same bytes in other chunks give the same output', async () => {
   const anything = fc.oneof(
     pieces.map((all) => Buffer.concat(all.map((part) => part.bytes))),
     fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
@@ -115,7 +115,7 @@ test('any way of cutting the same bytes into chunks gives the same output', asyn
   );
 });
 
-test('no secret passes, and no sequence but colour', async () => {
+test('no secret and no sequence except colour gets through', async () => {
   await fc.assert(
     fc.asyncProperty(pieces, cuts, fc.integer({ min: 1, max: 60 }), async (all, at, bound) => {
       const output = await shown(cut(Buffer.concat(all.map((part) => part.bytes)), at), true, bound);

@@ -53,22 +53,22 @@ test('colour is kept on a target that shows it, and ends with the line', async (
   );
 });
 
-test('of a coloured progress display only the last state keeps its colour', async () => {
+test('only the last state of a coloured progress display is shown', async () => {
   expect(await shownInColour(`${RED}10%\r\u001B[32m20%${RESET}\n`)).toBe(`\u001B[32m20%${RESET}\n`);
 });
 
-test('a progress display longer than a line may be still shows its last state, whole', async () => {
+test('the last state of a very long progress display is shown complete', async () => {
   const states = Array.from({ length: 1_000 }, (_, n) => `\r\u001B[K${n} of 999`);
   expect(await shown([states.join(''), '\r\u001B[K\n'], { maxLineBytes: 16 })).toBe('[X] 999 of 999\n');
 });
 
-test('a label can neither break the line nor bring control characters', async () => {
+test('a label can’t break the line or contain control characters', async () => {
   const written: Buffer[] = [];
   new OutputPrefixer({ write: (chunk) => void written.push(chunk), colour: false }).line('A\n\u001B[2J$&', 'text');
   expect(Buffer.concat(written).toString()).toBe('[A $&] text\n');
 });
 
-test('a line of our own is cleaned and masked like any other; a text of several lines is several', () => {
+test('a line of our own is cleaned and masked too; a text with several lines is split', () => {
   const written: Buffer[] = [];
   const prefixer = new OutputPrefixer({ write: (chunk) => void written.push(chunk), colour: false, mask: [SECRET] });
   prefixer.line('COORDINATOR', `${RED}a ${SECRET}\nb\n`);
@@ -76,7 +76,7 @@ test('a line of our own is cleaned and masked like any other; a text of several 
   expect(Buffer.concat(written).toString()).toBe(`[COORDINATOR] a ${MASK}\n[COORDINATOR] b\n[COORDINATOR] \n`);
 });
 
-test('a secret is masked wherever chunks cut it', async () => {
+test('a secret that is split between chunks is masked', async () => {
   const text = Buffer.from(`a ${SECRET} b\n`);
   for (let first = 0; first <= text.length; first++) {
     for (let second = first; second <= text.length; second++) {
@@ -129,7 +129,7 @@ test('a line without an end does not fill the memory', () => {
   expect(Buffer.concat(written).toString()).toBe(`[X] ${'x'.repeat(64 * 1024)} … [${cut} bytes cut]\n`);
 });
 
-test('the unfinished line of one child holds nobody up, and its end is not mixed into theirs', async () => {
+test('an unfinished line of one child does not delay or mix with lines of others', async () => {
   const written: string[] = [];
   const prefixer = new OutputPrefixer({ write: (chunk) => void written.push(chunk.toString()), colour: false });
   const slow = new PassThrough();
@@ -148,7 +148,7 @@ test('all whole lines of a chunk are one write', async () => {
   expect(written.map(String)).toEqual(['[X] a\n[X] b\n[X] c\n', '[X] de\n[X] f\n']);
 });
 
-test('every line goes to the listener too, masked and without colour', async () => {
+test('onLine gets every line, masked and without colour', async () => {
   const lines: string[] = [];
   const write = (): void => undefined;
   const onLine = (label: string, stream: string, line: string): void => void lines.push(`${label} ${stream} ${line}`);
@@ -159,14 +159,14 @@ test('every line goes to the listener too, masked and without colour', async () 
   expect(lines).toEqual(['X stdout ä', 'X stdout ', `X stdout ${MASK}`, 'X stdout last', 'Y stderr err']);
 });
 
-test('the listener hears the same lines when the target shows no colour', async () => {
+test('onLine gets the same lines if the target shows no colour', async () => {
   const lines: string[] = [];
   const onLine = (_label: string, _stream: string, line: string): void => void lines.push(line);
   await shown([`ä\r\n${RED}red${RESET}\n\nhalf`, ` and ${SECRET}\nlast`], { mask: [SECRET], onLine });
   expect(lines).toEqual(['ä', 'red', '', `half and ${MASK}`, 'last']);
 });
 
-test('a stream that fails or closes early ends the attachment, with what it had said', async () => {
+test('a stream that fails or closes early ends the attachment; its output is shown', async () => {
   const written: string[] = [];
   const prefixer = new OutputPrefixer({ write: (chunk) => void written.push(chunk.toString()), colour: false });
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];

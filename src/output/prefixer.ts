@@ -8,27 +8,27 @@ type StreamName = 'stdout' | 'stderr';
 
 /** Where finished lines go. */
 export interface Sink {
-  /** Takes whole lines. False: its buffer is full, and nothing is written until `drained`. Never throws. */
+  /** Gets whole lines. False: its buffer is full; nothing more is written until `drained`. Never throws. */
   write(chunk: Buffer): boolean | void;
-  /** Settles when the sink takes more; a rejection says that it never will. */
+  /** Resolves when the sink accepts more; rejects if it never will. */
   drained?(): Promise<void>;
 }
 
 export interface OutputPrefixerOptions extends Sink {
-  /** Values that must never be seen. */
+  /** Secrets to mask. */
   mask?: readonly string[];
-  /** Whether the target shows colour. If not, none is passed on. */
+  /** Whether the target shows colour; otherwise colours are removed. */
   colour: boolean;
-  /** How much of one line is shown; the rest of it is dropped and counted. */
+  /** The rest of a longer line is dropped and counted. Default: 64 KB. */
   maxLineBytes?: number;
-  /** Every line of an attached stream, masked and without colour: for a log file beside the console. */
+  /** Called with every line of an attached stream, masked and without colour, e.g. for a log file. */
   onLine?: (label: string, stream: StreamName, line: string) => void;
 }
 
 export interface Attachment {
-  /** All that the two streams said has been handed to the sink. Never rejects: a stream that fails has ended. */
+  /** Resolves when all output of both streams was written. Never rejects: a stream that fails has ended. */
   readonly done: Promise<void>;
-  /** Shows what is there and stops listening; later output is read and dropped, so that no child blocks on it. */
+  /** Shows what has arrived and stops listening; later output is read and dropped, so that no child blocks. */
   detach(): void;
 }
 
@@ -36,17 +36,17 @@ const DEFAULT_MAX_LINE_BYTES = 64 * 1024;
 const ENDS = ['end', 'close', 'error'];
 
 /**
- * Puts `[label] ` in front of every line of many children's raw output. Lines are written whole, so those of different
- * children never mix, and each stream keeps its order. Nothing that moves the cursor or clears the screen passes.
+ * Puts `[label] ` in front of every line that child processes print. Lines are written whole, so lines of different children never
+ * mix, and each stream keeps its order. Sequences that move the cursor or clear the screen are removed.
  *
- * While the sink is full, all streams are paused: a slow terminal slows the children down, and the memory stays flat.
- * A sink that is gone (`drained` rejected) loses only itself: children are still read, and `onLine` is still called.
+ * While the sink is full, all streams are paused: a slow terminal slows the children down, and memory stays flat. When the sink is
+ * gone (`drained` rejected), children are still read and `onLine` is still called.
  */
 export class OutputPrefixer {
   readonly #options: OutputPrefixerOptions;
   readonly #rules: LineRules;
   readonly #streams = new Set<Readable>();
-  /** Streams that have an error handler for good: a worker's are attached again for each of its items. */
+  /** Streams with a permanent error handler. A worker's streams are attached again for each of its items. */
   readonly #guarded = new WeakSet<Readable>();
   #full = false;
   #gone = false;
@@ -70,7 +70,7 @@ export class OutputPrefixer {
     };
   }
 
-  /** A line of our own; several if the text has several. */
+  /** Prints a text of our own, which may have several lines. */
   line(label: string, text: string): void {
     this.#write(this.#linesOf(label).push(Buffer.from(text.endsWith('\n') ? text : `${text}\n`)));
   }
@@ -89,10 +89,10 @@ export class OutputPrefixer {
     let isOpen = true;
     const take = (chunk: Buffer | string): void => {
       this.#write(lines.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
-      // To the end of the queue: after a pause, each stream has its turn.
+      // To the end of the set: after a pause, each stream gets its turn.
       this.#streams.delete(stream);
       this.#streams.add(stream);
-      // Node resumes a child's streams by itself when the child exits, while a grandchild may still write to them.
+      // Node resumes a child's streams when the child exits, although a grandchild may still write to them.
       if (this.#full) stream.pause();
     };
     const detach = (): void => {
@@ -133,7 +133,7 @@ export class OutputPrefixer {
   }
 }
 
-/** A stream as a sink. One that was closed never drains, so nothing waits for it. */
+/** A stream as a sink. `drained` rejects if the stream was closed. */
 export function sinkOf(stream: Writable): Required<Sink> {
   return {
     write: (chunk) => stream.write(chunk),

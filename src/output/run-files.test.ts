@@ -6,7 +6,7 @@ import { canMount, mountSmallDisk } from '../../test/support/small-disk.ts';
 import { systemCode } from '../core/errors.ts';
 import { createAppendFiles } from './run-files.ts';
 
-test('half a line that a killed process left is ended, so that the next one is whole', async () => {
+test('half a line that a killed process left is ended, so the next line is complete', async () => {
   const path = join(await testFolder(), 'events.jsonl');
   writeFileSync(path, '{"a":1}\n{"b"');
   const files = createAppendFiles();
@@ -27,7 +27,7 @@ test.skipIf(!existsSync('/proc/self/fd'))('few files are open at a time, however
   for (let n = 0; n < 100; n++) expect(readFileSync(join(folder, 'logs', `${n}.log`), 'utf8')).toBe('one\ntwo\n');
 });
 
-test('a file that was deleted is written again', async () => {
+test('a deleted file is created again', async () => {
   const folder = await testFolder();
   const path = join(folder, 'logs', '1.log');
   const files = createAppendFiles();

@@ -2,26 +2,14 @@ import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, wri
 import { basename, dirname } from 'node:path';
 import { type Chain, createChain } from '../core/chain.ts';
 import { systemCode } from '../core/errors.ts';
-import type { AgentosEvent, Subscriber } from '../core/events.ts';
+import type { AgentosEvent } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import { shownJson } from '../core/json.ts';
 import type { RunPaths, WorkflowName } from '../core/paths.ts';
-import { linesOf } from './lines.ts';
+import { linesOf } from './event-lines.ts';
 import { printable } from './terminal.ts';
 
-interface RunFiles {
-  subscriber: Subscriber;
-  /** A line that an item's worker printed itself. */
-  printed(workflow: WorkflowName, id: ItemId, line: string): void;
-  /** The last hash of `events.jsonl`. */
-  head(): string;
-  /** The last hash of each audit file, by its name. */
-  auditHeads(): Record<string, string>;
-  /** What comes later is not written: the run's end is its last event. */
-  close(): void;
-}
-
-/** What an auditor wants to know later: who was asked what, who answered, what it cost, what was decided. */
+/** Events that go into the audit file: which model was asked, what it cost, what was decided. */
 const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>([
   'item-started',
   'model-answered',
@@ -44,18 +32,18 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
 
 interface RunFilesOptions {
   mask: (text: string) => string;
-  /** Called at the first line that can't be written; later ones are tried all the same. */
+  /** Called at the first line that can't be written; later lines are still tried. */
   onFault: (fault: { path: string; reason: string }) => void;
-  /** Called once for each file that something else wrote to. */
+  /** Called once for each file that another program wrote to. */
   onForeign: (path: string) => void;
 }
 
 /**
- * Events as files: all of them in `events.jsonl`, each item's lines in its log, its decisions in its audit file. Written
- * at once, not buffered: a killed run has everything up to the kill. A line is whole or absent. Events and audit files are chains:
- * see `core/chain.ts`.
+ * Writes events to files: all of them to `events.jsonl`, each item's lines to its log, its decisions to its audit file. Nothing is
+ * buffered, so a killed run has everything up to the kill. A line is complete or absent. Events and audit files are chains: see
+ * `core/chain.ts`.
  */
-export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunFilesOptions): RunFiles {
+export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunFilesOptions) {
   const files = createAppendFiles(onForeign);
   const chains = new Map<string, Chain>();
   let faulty = false;
@@ -77,14 +65,14 @@ export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunF
       onWritten();
     } catch (error) {
       const isFirst = !faulty;
-      // First: what is said of it is an event too.
+      // Set first, because reporting the fault writes an event.
       faulty = true;
       if (isFirst) onFault({ path, reason: systemCode(error) ?? String(error) });
     }
   };
 
   return {
-    subscriber(event) {
+    subscriber: (event: AgentosEvent): void => {
       const record = mask(shownJson(event));
       addRecord(paths.events, record);
       if (!('item' in event)) return;
@@ -98,27 +86,22 @@ export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunF
       files.close(paths.log(event.workflow, id));
       files.close(paths.audit(event.workflow, id));
     },
-    printed: (workflow, id, line) =>
+    /** Logs a line that an item's worker printed itself. */
+    printed: (workflow: WorkflowName, id: ItemId, line: string): void =>
       append(paths.log(workflow, id), mask(`${new Date().toISOString()} ${printable(line)}\n`)),
-    head: () => chainOf(paths.events).head(),
-    auditHeads: () =>
+    /** The last hash of `events.jsonl`. */
+    head: (): string => chainOf(paths.events).head(),
+    /** The last hash of each audit file, by its name. */
+    auditHeads: (): Record<string, string> =>
       Object.fromEntries(
         [...chains].filter(([path]) => path !== paths.events).map(([path, chain]) => [basename(path), chain.head()]),
       ),
-    close() {
+    /** Later events are not written: the run's end is its last event. */
+    close(): void {
       closed = true;
       files.closeAll();
     },
   };
-}
-
-/** Files that lines are added to, a few of them open at a time. */
-interface AppendFiles {
-  /** Whole lines. All of the text gets into the file, or none of it and the error is thrown. */
-  append(path: string, lines: string): void;
-  /** Nothing more is expected for it now; a later append opens it again. */
-  close(path: string): void;
-  closeAll(): void;
 }
 
 interface OpenFile {
@@ -127,12 +110,12 @@ interface OpenFile {
 }
 
 const LINE_FEED = 0x0a;
-/** Ten items at work have two files each; those that wait for another attempt can do without theirs. */
+/** Ten running items have two files each. */
 const MOST_OPEN = 24;
 
-/** `onForeign`: called once for each file that something else wrote to while it was open. */
-export function createAppendFiles(onForeign: (path: string) => void = () => undefined): AppendFiles {
-  /** The one that was used last comes last. */
+/** Files that lines are appended to, a few of them open at a time. `onForeign`: see `RunFilesOptions`. */
+export function createAppendFiles(onForeign: (path: string) => void = () => undefined) {
+  /** In the order of their last use. */
   const open = new Map<string, OpenFile>();
 
   const foreign = new Set<string>();
@@ -151,7 +134,7 @@ export function createAppendFiles(onForeign: (path: string) => void = () => unde
     const known = open.get(path);
     const found = known && fstatSync(known.handle);
     if (known !== undefined && found?.size !== known.size) noteForeign(path, known, found?.size ?? 0);
-    // The file was deleted: what is written to its handle would be lost.
+    // The file was deleted, so writes to its handle would be lost.
     if (found?.nlink === 0) close(path);
     const file = open.get(path) ?? openFile(path);
     open.delete(path);
@@ -162,18 +145,20 @@ export function createAppendFiles(onForeign: (path: string) => void = () => unde
   };
 
   return {
-    append(path, lines) {
+    /** Writes whole lines: all of them or, if it throws, none. */
+    append(path: string, lines: string): void {
       const file = openedAt(path);
       try {
         writeAll(file, Buffer.from(lines));
       } catch (error) {
-        // Opened again, it is looked at how it ends.
+        // Opening it again repairs its end.
         close(path);
         throw error;
       }
     },
+    /** A later append opens it again. */
     close,
-    closeAll() {
+    closeAll(): void {
       for (const path of open.keys()) close(path);
     },
   };
@@ -185,7 +170,7 @@ function openFile(path: string): OpenFile {
   try {
     file.size = fstatSync(file.handle).size;
     const last = Buffer.alloc(1);
-    // A process that was killed may have left half a line: readers pass over it, if the next one begins a new line.
+    // A killed process may have left half a line: readers skip it if the next line starts on a new one.
     if (file.size > 0 && readSync(file.handle, last, 0, 1, file.size - 1) === 1 && last[0] !== LINE_FEED)
       writeAll(file, Buffer.from('\n'));
     return file;
@@ -195,7 +180,7 @@ function openFile(path: string): OpenFile {
   }
 }
 
-/** A full disk takes the beginning and refuses the rest. */
+/** A full disk may take only the first part: then the file is truncated to its old size. */
 function writeAll(file: OpenFile, bytes: Buffer): void {
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(file.handle, bytes, at);
@@ -204,7 +189,7 @@ function writeAll(file: OpenFile, bytes: Buffer): void {
     try {
       ftruncateSync(file.handle, file.size);
     } catch {
-      // Then half a line stays, and the next one begins behind it.
+      // Half a line stays, and `openFile` ends it.
     }
     throw error;
   }

@@ -3,8 +3,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Subscriber } from '../core/events.ts';
 import { createMask } from '../core/mask.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Level } from './lines.ts';
-import { consoleSubscriber } from './lines.ts';
+import { consoleSubscriber, type Level } from './event-lines.ts';
 import { createLiveRegion, wantsLiveRegion } from './live-region.ts';
 import { OutputPrefixer, type OutputPrefixerOptions, sinkOf } from './prefixer.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -16,19 +15,19 @@ interface RunOutputOptions {
   env: Environment;
   secrets: readonly Secret[];
   level: Level;
-  /** Whether a live region may be shown, if the stream can. */
+  /** Show a live region if the stream can. */
   live: boolean;
 }
 
 type OnLine = NonNullable<OutputPrefixerOptions['onLine']>;
 
-/** All that people see of a run: events as lines, what workers print, and on a terminal a live region below. */
+/** Everything people see of a run: events as lines, the output of workers, and on a terminal a live region below. */
 export interface RunOutput {
   terminal: Terminal;
   subscriber: Subscriber;
-  /** For what happened before: it is in the live region and has no line. */
+  /** For events of the past: they update the live region and print no line. */
   replay: Subscriber;
-  /** For what workers print; each line is also given to `onLine`. */
+  /** For the output of workers; `onLine` is called with each line. */
   prefixer: (onLine: OnLine) => OutputPrefixer;
   /** Removes the live region; lines can still be printed. */
   close(): void;
@@ -47,11 +46,11 @@ export function createRunOutput({ stream, env, secrets, level, live }: RunOutput
       close: () => undefined,
     };
   }
-  // Durations must not change when the system's date is set.
+  // Durations must not change when the date is set.
   const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
   const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
   const region = createLiveRegion({ stream, env, now, mask });
-  // Steps are in the region; what scrolls past it is worth keeping.
+  // The region shows the steps; only lines worth keeping scroll past it.
   const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
   return {
     terminal: region,

@@ -1,8 +1,7 @@
-import { isUtf8 } from 'node:buffer';
 import { splitLines, UNSEEN } from '../core/lines.ts';
 import { MASK, secretRegions } from '../core/mask.ts';
 
-/** Text with one character per byte: what is not UTF-8 is kept as it is until its line is whole. */
+/** One character per byte, so that a cut UTF-8 character survives until its line is complete. */
 type ByteString = string;
 
 export const toByteString = (text: string): ByteString => Buffer.from(text).toString('latin1');
@@ -20,60 +19,39 @@ interface Style {
   readonly sequence: string;
 }
 
-const LINE_FEED = 0x0a;
 const MAX_STYLES = 1024;
 const LONGEST_CHARACTER = 4;
-/** 64 characters of parameters; a longer sequence is no style, and no more has to be known of it. */
+/** With 64 characters of parameters; a longer sequence is not a style. */
 const LONGEST_STYLE = 67;
-/** Begins a character, or a control character: the next byte tells. */
+/** Starts a character or a control character, depending on the next byte. */
 const HALF = '\u00C2';
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
 const RESET = '\u001B[0m';
 const RESETS: readonly string[] = [RESET, '\u001B[m', '\u001B[00m'];
 
-// As bytes: C2 80 to C2 9F are U+0080 to U+009F, control characters that stand for ESC and a letter.
+// As bytes. C2 80 to C2 9F are U+0080 to U+009F: control characters that mean ESC and a letter.
 const CSI = String.raw`(?:\x1b\[|\xc2\x9b)[ -?]*`;
 /** Titles, links, images. */
 const STRING = String.raw`(?:\x1b[\]PX^_]|\xc2[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b]*`;
 const ESCAPE = String.raw`\x1b[ -/]*`;
 const CONTROL = String.raw`[\x00-\x08\x0a-\x1f\x7f]|\xc2[\x80-\x9f]|\xc2$`;
-/** A control sequence, as far as it goes: a byte that does not fit ends it. */
+/** A control sequence, complete or not: a byte that does not belong to it ends it. */
 const SEQUENCE = new RegExp(`${CSI}[@-~]?|${STRING}(?:[\\x07\\x18\\x1a]|\\x1b\\\\)?|${ESCAPE}[0-~]?|${CONTROL}`, 'g');
 const UNFINISHED = new RegExp(`^(?:${CSI}|${STRING}|${ESCAPE}|\\xc2)$`);
-/** Colour, bold and the like: the only sequence that can't move or clear anything. */
+/** Colour, bold and so on: the only sequences that can't move the cursor or clear anything. */
 const STYLE = /^(?:\u001B\[|\u00C2\u009B)([\d:;]*)m$/;
-/** Any byte that may begin a sequence. */
+/** Any byte that may start a sequence. */
 const SPECIAL = /[\u0000-\u0008\u000B-\u001F\u007F\u00C2]/;
-const IS_SPECIAL = Uint8Array.from({ length: 256 }, (_, byte) => Number(SPECIAL.test(String.fromCharCode(byte))));
-
-function hasSpecial(bytes: Buffer): boolean {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  let at = 0;
-  while (at < bytes.length) {
-    // Four at once: a byte below a space, DEL or one above ASCII sets the high bit of a byte in the result.
-    const word = at + 4 <= bytes.length ? view.getInt32(at, true) : 0;
-    if ((((word - 0x20202020) | word | (word + 0x01010101)) & 0x80808080) === 0) at += 4;
-    else if (IS_SPECIAL[bytes[at] ?? 0] === 1) return true;
-    else at++;
-  }
-  return false;
-}
-
-/** Bytes that what is not seen begins with. */
-const UNSEEN_LEADS = [0xe2, 0xd8, 0xe1, 0xef, 0xf3];
-
-/** Most lines have none of the bytes at all. */
-function hasUnseen(bytes: Buffer): boolean {
-  return UNSEEN_LEADS.some((lead) => bytes.includes(lead)) && bytes.toString().search(UNSEEN) !== -1;
-}
+/** Any byte but printable ASCII, a tab and a line feed. */
+const NOT_PLAIN = /[^\t\n -~]/;
 
 /**
- * Makes lines to show of one stream's bytes: prefixed, without control sequences (but styles, on a target that shows
- * them), with secrets masked, cut where they are too long. How the bytes were cut into chunks makes no difference.
+ * Turns the bytes of one stream into lines to show: prefixed, without control sequences (except styles, if the target shows them),
+ * with secrets masked, and cut if they are too long. How the bytes are split into chunks makes no difference.
  *
- * Secrets are looked for in the text without its sequences: one that is coloured in the middle is still a secret. A
- * carriage return starts the line over, as on a terminal: of a progress display the last state is shown. No more is
- * kept of a line than can be shown, so that one without an end can't fill the memory.
+ * Secrets are searched in the text without its sequences, so one that is coloured in the middle is found. A carriage return starts
+ * the line over, as on a terminal, so only the last state of a progress display is shown. No more of a line is kept than can be
+ * shown, so a line without an end can't fill the memory.
  */
 export class ShownLines {
   readonly #rules: LineRules;
@@ -81,12 +59,12 @@ export class ShownLines {
   readonly #onLine: ((line: string) => void) | undefined;
   readonly #keep: number;
   #text: ByteString = '';
-  /** How long the text is; more than is kept of it, if it is too long. */
+  /** The length of the whole text, of which #text keeps the start. */
   #total = 0;
   #styles: Style[] = [];
-  /** How many styles came before the last carriage return; null when none is waiting for the text that replaces. */
+  /** How many styles came before the last carriage return; null: text has followed it, or there was none. */
   #stylesReturned: number | null = null;
-  /** The beginning of a sequence that the next chunk may complete. */
+  /** The start of a sequence that the next chunk may complete. */
   #sequence: ByteString = '';
   #begun = false;
 
@@ -94,41 +72,41 @@ export class ShownLines {
     this.#rules = rules;
     this.#prefix = toByteString(prefix);
     this.#onLine = onLine;
-    // A secret or a character that begins before the cut is seen whole.
+    // So that a secret or a character that starts before the cut is complete.
     this.#keep = rules.maxLineBytes + Math.max(LONGEST_CHARACTER, ...rules.secrets.map(({ length }) => length));
   }
 
   /** The lines that ended in this chunk. */
   push(chunk: Buffer): ByteString {
-    const first = this.#begun ? chunk.indexOf(LINE_FEED) + 1 : 0;
-    const last = chunk.lastIndexOf(LINE_FEED) + 1;
-    const whole = chunk.subarray(first, last);
-    if (!this.#isPlain(whole)) return this.#read(chunk);
-    return this.#read(chunk.subarray(0, first)) + this.#prefixed(whole) + this.#read(chunk.subarray(last));
+    const bytes = chunk.toString('latin1');
+    const first = this.#begun ? bytes.indexOf('\n') + 1 : 0;
+    const last = bytes.lastIndexOf('\n') + 1;
+    const whole = bytes.slice(first, last);
+    if (!this.#isPlain(whole)) return this.#read(bytes);
+    return this.#read(bytes.slice(0, first)) + this.#prefixed(whole) + this.#read(bytes.slice(last));
   }
 
-  /** The stream ended here. What would not be seen, such as a last reset of the colour, is not worth a line. */
+  /** The last line, if the stream ended without a line feed. One without text, such as a reset of the colour, is dropped. */
   end(): ByteString {
     return this.#total > 0 || this.#sequence === HALF ? this.#endLine() : '';
   }
 
-  /** Whole lines in which there is nothing to look at closely, as in nearly all. */
-  #isPlain(lines: Buffer): boolean {
+  /** Whether these whole lines can be shown unchanged, like most. */
+  #isPlain(lines: ByteString): boolean {
     const { secrets, maxLineBytes } = this.#rules;
-    if (lines.length === 0 || lines.length > maxLineBytes || !isUtf8(lines)) return false;
-    if (hasSpecial(lines) || hasUnseen(lines)) return false;
-    return !secrets.some((secret) => lines.includes(secret, 0, 'latin1'));
+    if (lines === '' || lines.length > maxLineBytes || NOT_PLAIN.test(lines)) return false;
+    return !secrets.some((secret) => lines.includes(secret));
   }
 
-  #prefixed(lines: Buffer): ByteString {
-    const all = lines.toString('latin1', 0, lines.length - 1).split('\n');
-    if (this.#onLine) for (const line of all) this.#onLine(fromByteString(line));
+  #prefixed(lines: ByteString): ByteString {
+    const all = lines.slice(0, -1).split('\n');
+    if (this.#onLine) for (const line of all) this.#onLine(line);
     return `${this.#prefix}${all.join(`\n${this.#prefix}`)}\n`;
   }
 
-  #read(bytes: Buffer): ByteString {
+  #read(bytes: ByteString): ByteString {
     let lines = '';
-    splitLines(bytes.toString('latin1'), (piece, ended) => {
+    splitLines(bytes, (piece, ended) => {
       this.#take(piece);
       if (ended) lines += this.#endLine();
     });
@@ -172,7 +150,7 @@ export class ShownLines {
     }
   }
 
-  /** An unfinished sequence ends with its line: it never swallows the lines after it. */
+  /** An unfinished sequence ends with its line, so it never swallows the next lines. */
   #endLine(): ByteString {
     if (this.#sequence === HALF) this.#add(HALF);
     this.#sequence = '';

@@ -37,7 +37,7 @@ function printed(items: Partial<ItemSummary>[], guide = GUIDE, more: Partial<Sum
   return lines.slice(full.length + 2);
 }
 
-test('an item that waits is offered what can be decided, after what there is to read', () => {
+test('an item in DISCUSS shows the file to read, then the possible decisions', () => {
   const items: Partial<ItemSummary>[] = [
     { id: '1', question: { read: 'docs/lineage/1/003-verdict.md', decide: 'agentos decide 1 --approve | --drop' } },
     { id: '2', question: { read: null, decide: 'agentos decide 2 --drop' } },
@@ -50,14 +50,14 @@ test('an item that waits is offered what can be decided, after what there is to 
   ]);
 });
 
-test('of very many that wait the first ten have a line', () => {
+test('only the first ten items in DISCUSS have a line', () => {
   const question = { read: null, decide: 'agentos decide' };
   const lines = printed(Array.from({ length: 25 }, (_, index) => ({ id: String(index + 1), question })));
   expect(lines.filter((line) => line.startsWith('Waiting for a person'))).toHaveLength(10);
   expect(lines.at(-1)).toBe('15 more wait: see agentos status');
 });
 
-describe('what succeeded has a next command', () => {
+describe('items that succeeded have a next command', () => {
   const design = (id: string): Partial<ItemSummary> => ({
     id,
     status: 'succeeded',
@@ -67,7 +67,7 @@ describe('what succeeded has a next command', () => {
     return { id, workflow: 'implement', status: 'succeeded', outputs: [`agentos/${id}-add`, `docs/reports/${id}.md`] };
   };
 
-  test('a design is implemented, with the flags that say where', () => {
+  test('for a design it is implement, with the flags that name the repository', () => {
     expect(printed([design('42'), { id: '7' }])[0]).toBe('Next: agentos implement 42');
     const place = ['--repo', "'my repo'"];
     expect(printed([design('42'), design('57')], { ...GUIDE, place })).toEqual([
@@ -79,12 +79,12 @@ describe('what succeeded has a next command', () => {
     expect(printed(many)).toEqual(['Next: agentos implement --all']);
   });
 
-  test('an issue is designed, under the number that it was given', () => {
+  test('for an issue it is lld, with the id of the new issue', () => {
     const brief: Partial<ItemSummary> = { workflow: 'issue', status: 'succeeded', outputs: ['issues/12.md'] };
     expect(printed([brief])).toEqual(['Next: agentos lld 12']);
   });
 
-  test('a branch is looked at, merged and pushed, from the branch that the checkout is on', () => {
+  test('for a branch it is diff, merge and push, from the checked-out branch', () => {
     expect(printed([branch('33')])).toEqual([
       'Next: git diff trunk...agentos/33-add',
       '      git merge agentos/33-add',
@@ -102,7 +102,7 @@ describe('what succeeded has a next command', () => {
     ]);
   });
 
-  test('what was landed is one branch', () => {
+  test('a landing has one branch', () => {
     const landed = { ...branch('33'), workflow: 'land' as const, outputs: ['agentos/land-2026-01-31'] };
     expect(printed([landed, { ...landed, id: '34' }])).toEqual([
       'Next: git diff trunk...agentos/land-2026-01-31',
@@ -111,7 +111,7 @@ describe('what succeeded has a next command', () => {
     ]);
   });
 
-  test('what was skipped, dropped or failed has none', () => {
+  test('skipped, dropped and failed items have none', () => {
     expect(
       printed([
         { ...design('42'), status: 'skipped' },
@@ -141,7 +141,7 @@ test('the total has counts, cost and duration', () => {
   );
 });
 
-test('a long line to retry has a short one beside it; what has to change first stands before it', () => {
+test('a long retry command is followed by a short one; a necessary change comes first', () => {
   const failed: Partial<ItemSummary>[] = [
     { id: '137', status: 'failed' },
     { id: '142', status: 'crashed' },

@@ -7,12 +7,11 @@ import type { ItemSummary, Summary } from '../core/summary.ts';
 import { printEvaluation } from './evaluation.ts';
 import { paint, type Terminal } from './terminal.ts';
 
-/** A longer line to copy is still whole, but has a short one beside it. */
+/** Below a longer retry command, a short one is printed too. */
 const LONG_LINE = 160;
 const MOST_WAITING = 10;
 
-/** The end of a run for people: a row per item, the total, and what to do next, each as a line to copy. Without a
- * guide it says nothing of what succeeded. */
+/** The end of a run: a row per item, the total, and commands to copy. Without a guide, no next steps are printed. */
 export function printSummary(terminal: Terminal, summary: Summary, guide: Guide | null): void {
   const { items } = summary;
   const rows = items.map((item) => [
@@ -77,7 +76,6 @@ function costText(usd: number | null): string {
   return usd === null ? 'cost unknown' : `$${usd.toFixed(4)}`;
 }
 
-/** Offers what can be done, and nothing else. */
 function printWaiting(terminal: Terminal, { id, question, reason }: ItemSummary): void {
   if (question === null) {
     terminal.line(`Waiting: ${id}, ${reason ?? 'for a person'}.`);
@@ -92,22 +90,22 @@ function nameOf(path: string): string {
   return path.endsWith('-verdict.md') ? 'the last verdict' : 'the last review';
 }
 
-/** What lines to copy have to know. */
+/** What the commands to copy depend on. */
 export interface Guide {
-  /** Flags that every one of them repeats, to mean the same repository. */
+  /** Flags that every command repeats, to mean the same repository. */
   place: readonly string[];
-  /** No model was asked: what comes next with one is nothing that this run can tell. */
+  /** No model was used, so no next command is suggested. */
   offline: boolean;
-  /** What the checkout is on; null where no branch was made. */
+  /** The branch of the checkout; null: no branch was made. */
   checkout: { name: string; canPush: boolean } | null;
 }
 
-/** More branches than this are not written out: their names are in the rows above. */
+/** With more branches, their commands are not listed one by one. */
 const MOST_BRANCHES = 5;
 const MOST_IDS = 12;
 const INDENT = ' '.repeat('Next: '.length);
 
-/** What to do with what succeeded, by the workflow that each item came to. */
+/** Next steps for what succeeded, by the last workflow of each item. */
 function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
   const done = (workflow: ItemSummary['workflow']): ItemSummary[] =>
     items.filter((item) => item.status === 'succeeded' && item.workflow === workflow);
@@ -148,7 +146,7 @@ function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
 }
 
-/** The pull request among what an item came to; null: none was opened. */
+/** The pull request among the outputs of an item; null: none was opened. */
 function requestIn(outputs: readonly string[]): string | null {
   return outputs.find((output) => /^https?:/.test(output)) ?? null;
 }

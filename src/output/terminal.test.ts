@@ -6,19 +6,19 @@ import { createTerminal, paint, printable } from './terminal.ts';
 
 const HOSTILE = 'a\u001B[2J\u001B]0;title\u0007\u009B31m\u202Eb\u2066c\u2069\u200F\u061C\uFEFF\u{E0041}\u0008d';
 
-test('nothing that moves the cursor, or turns the direction of text, is shown', () => {
+test('nothing that moves the cursor or changes the direction of text is printed', () => {
   expect(printable(`${HOSTILE}\n\té ‍ 👩‍💻`)).toBe('abcd\n\té ‍ 👩‍💻');
   expect(oneLine(`${HOSTILE}\u2028e\r\nf`)).toBe('abc d e f');
 });
 
-test('a line of ours keeps its colours and nothing else, also where the text in it was not checked before', () => {
+test('a line of ours keeps its colours, and the text in it is cleaned', () => {
   const stream = new PassThrough();
   const terminal = createTerminal(stream, { FORCE_COLOR: '1' }, (text) => text);
   terminal.line(`${paint(terminal, 'red', HOSTILE)} ${HOSTILE}`);
   expect(String(stream.read())).toBe('\u001B[31mabcd\u001B[0m abcd\n');
 });
 
-test('JSON for a terminal is the same JSON, in characters that can be seen', () => {
+test('JSON for a terminal is the same JSON, with invisible characters escaped', () => {
   const text = shownJson({ title: HOSTILE });
   expect(text).not.toMatch(/[\u007F-\u009F\u202E\u2066\u{E0041}]/u);
   expect(JSON.parse(text)).toEqual({ title: HOSTILE });

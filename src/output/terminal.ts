@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { sha256 } from '../core/hash.ts';
 import { UNSEEN, withoutSequences } from '../core/lines.ts';
 
-/** A stream that people read. Colour only where it is shown: on a terminal, or when forced. */
+/** A stream for people. It has colour only on a terminal, or when forced. */
 export interface Terminal {
   line(text: string): void;
   readonly colour: boolean;
@@ -32,12 +32,12 @@ export function createTerminal(
 
 const CODES = { dim: 2, red: 31, green: 32, yellow: 33, bold: 1 } as const;
 
-/** Cyan, magenta, green, blue, yellow, then their bright forms; red is left to failures. As many as items run at once. */
+/** Cyan, magenta, green, blue, yellow, then their bright forms: one for each item at a time. Red is for failures. */
 const LABEL_CODES = [36, 35, 32, 34, 33, 96, 95, 92, 94, 93] as const;
 
 /**
- * Every item has a colour of its own, the same in each of its workflows and in each run. It depends on the id alone;
- * ids that are numbers take the colours in turn, so that neighbours differ.
+ * Every item has its own colour, the same in all workflows and runs: it depends on the id alone. Numeric ids take the colours in
+ * turn, so neighbours differ.
  */
 export function paintLabel(terminal: { colour: boolean }, label: string, text: string): string {
   if (!terminal.colour) return text;
@@ -52,15 +52,15 @@ export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, 
 
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
 
-/** Control characters of outside text could move the cursor or rewrite what was printed, and marks of direction reorder it. */
+/** Removes what could move the cursor, rewrite printed text, or change its direction. */
 export function printable(text: string): string {
   return withoutSequences(text).replace(CONTROLS, '').replace(UNSEEN, '');
 }
 
-/** Colour, bold and the like: the only sequence that can't move or clear anything. */
+/** Colour, bold and so on: the only sequences that can't move the cursor or clear anything. */
 const STYLE = /\u001B\[[\d:;]{0,64}m/;
 
-/** A line of ours, whatever text from outside is in it. */
+/** Keeps our colours, and makes everything else printable. */
 export function shownLine(text: string): string {
   if (!text.includes('\u001B')) return printable(text);
   const pieces = text.split(STYLE);

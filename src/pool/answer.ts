@@ -11,27 +11,20 @@ export interface SentRequest {
   request: LeaseRequest;
   key: PoolKey;
   charges: Charges;
-  /** Itself included. */
+  /** Including itself. */
   inFlightAtSending: number;
-  /** What the item was charged for its turn. */
   turnCost: number;
 }
 
-/**
- * admitted: the vendor serves it; out-of-quota: comes back; dead: the key won't work again (wrong, forbidden, no credit);
- * overloaded: the provider's own failure, which no key can help; refused: the request's own fault.
- */
-type Meaning = 'admitted' | 'out-of-quota' | 'dead' | 'overloaded' | 'refused';
-
 interface Learned {
   ruling: Ruling;
-  /** Still in flight: the answer's body is on its way. */
+  /** Still in flight: the body of the answer is on its way. */
   open: boolean;
-  /** The request did nothing for its item: the turn is not counted. */
+  /** The request was of no use to its item: the turn does not count. */
   futile: boolean;
 }
 
-/** What an answer teaches about key and quota, and what becomes of the request. `dateMs`: the calendar's time at `nowMs`. */
+/** What an answer teaches about key and quota, and what happens to the request. `dateMs`: the calendar's time at `nowMs`. */
 export function learnFrom(
   answer: VendorAnswer,
   sent: SentRequest,
@@ -41,33 +34,32 @@ export function learnFrom(
 ): Learned {
   const { key, charges, request } = sent;
   const limits = readLimits(key.vendor, answer, dateMs);
-  const error = answer.status < 400 ? null : failureOf(key, answer, dateMs);
-  const meaning = error === null ? 'admitted' : meaningOf(error);
   const merged = limits.organisation === null ? null : keys.merge(key, limits.organisation, nowMs);
   if (merged !== null) onEvent({ type: 'groups-merged', ...merged });
   const quota = key.group.of(request.model, nowMs);
-  switch (meaning) {
-    case 'admitted':
-      key.group.concurrency.succeeded(sent.inFlightAtSending, nowMs);
-      quota.admitted();
-      quota.observe(limits.readings, nowMs);
-      break;
-    case 'out-of-quota':
-      quota.giveBack(charges, 'all', nowMs);
-      learnRefusal(answer, sent, limits, onEvent, { nowMs, dateMs });
-      break;
-    case 'dead':
-      quota.giveBack(charges, 'all', nowMs);
-      markDead(key, error, onEvent);
-      break;
-    case 'overloaded':
-    case 'refused':
-      quota.giveBack(charges, meaning === 'refused' ? 'tokens' : 'all', nowMs);
-      quota.observe(limits.readings, nowMs);
-      break;
+  if (answer.status < 400) {
+    key.group.concurrency.succeeded(sent.inFlightAtSending, nowMs);
+    quota.admitted();
+    quota.observe(limits.readings, nowMs);
+    return { ruling: { action: 'pass', error: null }, open: true, futile: false };
   }
-  const open = meaning === 'admitted';
-  return { ruling: rulingOn(meaning, key, keys, error), open, futile: !open && meaning !== 'refused' };
+  const error = failureOf(key, answer, dateMs);
+  const meaning = meaningOf(error);
+  quota.giveBack(charges, meaning === 'bad-request' ? 'tokens' : 'all', nowMs);
+  switch (meaning) {
+    case 'out-of-quota':
+      learnRefusal(answer, sent, limits, onEvent, { nowMs, dateMs });
+      return { ruling: { action: 'retry' }, open: false, futile: true };
+    case 'dead-key': {
+      markDead(key, error, onEvent);
+      const ruling: Ruling = keys.whyNone(key.vendor) === null ? { action: 'retry' } : { action: 'fail', error };
+      return { ruling, open: false, futile: true };
+    }
+    case 'overloaded':
+    case 'bad-request':
+      quota.observe(limits.readings, nowMs);
+      return { ruling: { action: 'pass', error }, open: false, futile: meaning === 'overloaded' };
+  }
 }
 
 function failureOf(key: PoolKey, { status, headers, body }: VendorAnswer, nowMs: number): AgentosError {
@@ -75,17 +67,11 @@ function failureOf(key: PoolKey, { status, headers, body }: VendorAnswer, nowMs:
   return vendorFailure({ provider: key.vendor, status, headers, body, fallback: `status ${status}`, secret, nowMs });
 }
 
-function meaningOf({ code, retry }: AgentosError): Meaning {
-  if (code === 'provider-rejected-key') return 'dead';
-  if (code === 'provider-quota') return retry === 'quota' ? 'out-of-quota' : 'dead';
-  return code === 'provider-overloaded' || code === 'provider-bad-reply' ? 'overloaded' : 'refused';
-}
-
-function rulingOn(meaning: Meaning, key: PoolKey, keys: PoolKeys, error: AgentosError | null): Ruling {
-  if (meaning === 'out-of-quota') return { action: 'retry' };
-  const absence = meaning === 'dead' ? keys.absence(key.vendor) : null;
-  if (absence !== null) return { action: 'fail', error: error ?? absence };
-  return meaning === 'dead' ? { action: 'retry' } : { action: 'pass', error };
+/** dead-key: it won't work again (wrong, forbidden, no credit); overloaded: the vendor's own failure, no key can help. */
+function meaningOf({ code, retry }: AgentosError): 'out-of-quota' | 'dead-key' | 'overloaded' | 'bad-request' {
+  if (code === 'provider-rejected-key') return 'dead-key';
+  if (code === 'provider-quota') return retry === 'quota' ? 'out-of-quota' : 'dead-key';
+  return code === 'provider-overloaded' || code === 'provider-bad-reply' ? 'overloaded' : 'bad-request';
 }
 
 function learnRefusal(
@@ -99,21 +85,21 @@ function learnRefusal(
   const { group } = key;
   const hintMs = readRetryHintMs({ headers, body, message: errorMessage(body) }, dateMs);
   const quota = group.of(request.model, nowMs);
-  // Requests overtake each other on the way: it need not be the last one sent that was one too many.
+  // Requests overtake each other on the way, so the refused one need not be the last one sent.
   const inFlight = Math.max(sent.inFlightAtSending, group.inFlight);
   const dimension = refusedDimension(group, inFlight, limits, hintMs);
   if (dimension !== 'concurrency') {
-    const cooling = quota.refused(charges, { dimension, limits, hintMs }, nowMs);
-    return onEvent({ type: 'key-cooling', keyId: key.id, ...cooling });
+    const { untilMs, why } = quota.refused(charges, { dimension, limits, hintMs }, nowMs);
+    return onEvent({ type: 'key-cooling', keyId: key.id, forMs: untilMs - nowMs, why });
   }
   group.concurrency.refused(inFlight, nowMs);
   quota.observe(limits.readings, nowMs);
   if (hintMs === null) return;
   quota.block(nowMs + hintMs, 'concurrency');
-  onEvent({ type: 'key-cooling', keyId: key.id, untilMs: nowMs + hintMs, why: 'concurrency' });
+  onEvent({ type: 'key-cooling', keyId: key.id, forMs: hintMs, why: 'concurrency' });
 }
 
-/** What the refusal ran into, where the vendor doesn't say: what has nothing left, or more at once than ever before. */
+/** Which limit was reached. If the vendor doesn't say: one with nothing left, or more requests at once than ever before. */
 function refusedDimension(
   group: QuotaGroup,
   inFlight: number,
@@ -126,9 +112,8 @@ function refusedDimension(
   return hintMs === null && group.concurrency.suspects(inFlight) ? 'concurrency' : 'requests';
 }
 
-function markDead(key: PoolKey, error: AgentosError | null, onEvent: (event: PoolEvent) => void): void {
+function markDead(key: PoolKey, { problem }: AgentosError, onEvent: (event: PoolEvent) => void): void {
   if (key.dead !== null) return;
-  const problem = error?.problem;
-  key.dead = problem !== undefined && 'detail' in problem ? problem.detail : 'rejected';
+  key.dead = 'detail' in problem ? problem.detail : 'rejected';
   onEvent({ type: 'key-dead', keyId: key.id, reason: key.dead });
 }

@@ -9,21 +9,25 @@ export interface Charge {
   sentMs: number;
 }
 
-/** A standing reserve in requests, raised when headers that were right came too late. */
+/** A standing reserve in requests. It is raised when correct headers came too late. */
 const LEAST_RESERVE = 0.3;
 const MOST_RESERVE = 8;
 const RESERVE_STEP = 0.7;
 const RESERVE_HALF_LIFE_MS = 240_000;
-/** Cautious pacing after the headers proved wrong: this many requests at once. */
+/** After the headers proved wrong, at most this many requests go at once. */
 const PACED_BURST = 2;
-/** How far a rate that was read, or remembered from an earlier run, is trusted against what refusals show. */
+/** How much a rate from headers, or from an earlier run, weighs against what refusals show. */
 const READ_EVIDENCE = 50;
 const REMEMBERED_EVIDENCE = 12;
 
 /**
- * What is believed to be left of one limit: a bucket that refills continuously. States: unknown (everything passes and is
- * counted) → read (headers or the user name the limit) → paced (a refusal contradicted that, or there are no headers: the
- * refill is measured between refusals). Nothing that is learned goes above what the user configured.
+ * Our estimate of what is left of one limit: a bucket that refills continuously. States:
+ *
+ *   unknown   everything passes and is counted
+ *   read      headers or the user name the limit
+ *   paced     a refusal contradicted that, or there are no headers: the refill is measured between refusals
+ *
+ * unknown → read → paced. No learned rate exceeds what the user configured.
  */
 export class Bucket {
   readonly #startMs: number;
@@ -58,7 +62,7 @@ export class Bucket {
     return this.#mode === 'unknown' ? this.#rememberedPerMinute : this.#ratePerMs() * 60_000;
   }
 
-  /** 0: empty, 1: full, so that whatever flows back is lost. */
+  /** 0: empty, 1: full, so any refill is lost. */
   fullness(nowMs: number): number {
     if (this.#mode === 'unknown') return 1;
     this.#advance(nowMs);
@@ -68,7 +72,7 @@ export class Bucket {
   readyAtMs(cost: number, nowMs: number): number {
     if (this.#mode === 'unknown') return nowMs;
     this.#advance(nowMs);
-    // More than it ever holds passes when it is full: else such a request could never go.
+    // A request larger than the bucket goes when the bucket is full; otherwise it could never go.
     const needed = Math.min(cost + this.#reserve * this.#unit, this.#burst * 0.98);
     if (this.#level >= needed) return nowMs;
     return nowMs + (needed - this.#level) / this.#ratePerMs();
@@ -94,7 +98,7 @@ export class Bucket {
     this.#taken += more;
   }
 
-  /** What the vendor says is left, without what the requests in flight will still use. */
+  /** The vendor says what is left; requests in flight will still use some of it. */
   observe({ perMinute, remaining, burst }: Reading, nowMs: number): void {
     if (this.#mode === 'paced' || remaining === null) return;
     const isFirst = this.#mode === 'unknown';
@@ -111,15 +115,15 @@ export class Bucket {
   }
 
   /**
-   * Refused although it seemed to be there. The charge has been given back before. Returns how long to wait if the vendor
-   * doesn't say.
+   * The vendor refused a request that we thought would fit. Its charge was given back before. Returns how long to wait if the
+   * vendor doesn't say.
    */
   refused(charge: Charge, hintMs: number | null, reading: Reading | null, nowMs: number): number {
     this.#advance(nowMs);
-    // Sent before the last refusal came: it says nothing that is not known.
+    // Sent before the last refusal arrived: it tells us nothing new.
     const isKnown = charge.sentMs <= this.#lastRefusalMs;
     this.#lastRefusalMs = nowMs;
-    // Nothing to go by: neither a hint nor enough that was admitted.
+    // Nothing to learn from: no hint, and too few requests were admitted.
     const isClueless = hintMs === null && reading === null && this.#taken < 3 * this.#unit;
     if (this.#mode === 'unknown' && (isKnown || isClueless)) return 0;
     if (isKnown) {
@@ -135,13 +139,13 @@ export class Bucket {
       }
     }
     const rate = this.#ratePerMs();
-    // A hint names the moment of one request: then it is enough for one, not before and not for two.
+    // A hint names the moment when there is enough for one request, not for two.
     const emptyLevel = hintMs === null ? 0 : charge.cost + this.#reserve * this.#unit - rate * hintMs;
     this.#level = Math.min(this.#level, emptyLevel);
     return Math.max(0, (charge.cost - this.#level) / rate);
   }
 
-  /** Two groups turned out to be one: from now on the level is kept here. */
+  /** Two groups turned out to be one: from now on, this bucket keeps the level. */
   absorb(other: Bucket): void {
     other.#mergedInto = this;
     this.#taken += other.#taken;
@@ -161,7 +165,7 @@ export class Bucket {
 
   #pace(charge: Charge, reading: Reading | null, hintMs: number | null, nowMs: number): void {
     this.#refill ??= this.#firstRate(charge, reading, hintMs, nowMs);
-    // While nothing was known the level was not kept.
+    // While the limit was unknown, the level was not kept.
     if (this.#mode === 'unknown') this.#level = Number.POSITIVE_INFINITY;
     this.#mode = 'paced';
     this.#refill.refused(nowMs, this.#taken, this.#unit);
@@ -174,7 +178,7 @@ export class Bucket {
     if (this.#rememberedPerMinute !== null) {
       return new RefillRate({ perMs: this.#rememberedPerMinute / 60_000, evidence: REMEMBERED_EVIDENCE });
     }
-    // What was admitted so far includes the burst, most often a minute's worth.
+    // What was admitted so far includes the burst, which is most often a minute's worth.
     const sinceMs = Math.max(1_000, nowMs - this.#startMs);
     const seen = (this.#taken / sinceMs) * Math.max(0.35, sinceMs / (60_000 + sinceMs));
     const bound = hintMs === null ? Number.POSITIVE_INFINITY : charge.cost / Math.max(1, hintMs);
@@ -196,15 +200,15 @@ export class Bucket {
   }
 }
 
-/** Below the measured rate, so that an error of the measurement does not end in a refusal. */
+/** Stay below the measured rate, so that a measurement error does not cause a refusal. */
 const MARGIN = 0.98;
 
-/** How many refusals are remembered: the rate is measured from the oldest of them, so a changed limit is found. */
+/** How many refusals are remembered. The rate is measured since the oldest of them, so a changed limit is noticed. */
 const REMEMBERED = 12;
 
 interface Measure {
   perMs: number;
-  /** In usual requests: the relative error is about one over this. */
+  /** In usual requests. The relative error is about one divided by this. */
   evidence: number;
 }
 
@@ -214,9 +218,9 @@ interface Empty {
 }
 
 /**
- * Learns how fast a limit refills from refusals alone. The bucket was empty at each of them, so what was admitted
- * between two refusals is what flowed back in that time. Until the measurement is good, the pace creeps up within its
- * error, so that an estimate that was too low is corrected.
+ * Learns from refusals alone how fast a limit refills. The bucket was empty at each refusal, so the amount admitted between two
+ * refusals is the refill in that time. Until the measurement is good, the pace creeps up within its error, so that an estimate
+ * that is too low is corrected.
  */
 export class RefillRate {
   #refusals: Empty[] = [];
@@ -226,7 +230,7 @@ export class RefillRate {
     this.#measure = guess;
   }
 
-  /** `taken`: all that was admitted so far; `unit`: what a usual request takes. */
+  /** `taken`: the amount admitted so far; `unit`: the amount of a usual request. */
   refused(nowMs: number, taken: number, unit: number): void {
     this.#refusals = [...this.#refusals, { atMs: nowMs, taken }].slice(-REMEMBERED);
     const first = this.#refusals[0];
@@ -239,12 +243,12 @@ export class RefillRate {
       if (!agrees || evidence > this.#measure.evidence) this.#measure = { perMs, evidence };
       return;
     }
-    // Too little to measure by, but one more than was admitted would have been too many.
+    // Too little to measure, but one request more than was admitted would have been too many.
     const most = (admitted + unit) / (nowMs - first.atMs);
     this.#measure = { ...this.#measure, perMs: Math.min(this.#measure.perMs, most) };
   }
 
-  /** Requests that had been counted at the last refusal turned out to be refused too. */
+  /** Requests that were counted at the last refusal were refused too. */
   refusedToo(taken: number): void {
     const last = this.#refusals.at(-1);
     if (last !== undefined) last.taken = Math.min(last.taken, taken);
@@ -253,7 +257,7 @@ export class RefillRate {
   perMs(taken: number, unit: number): number {
     const since = Math.max(0, taken - (this.#refusals.at(-1)?.taken ?? taken)) / unit;
     const { perMs, evidence } = this.#measure;
-    // Nothing higher is tried before as much has passed as the measurement rests on.
+    // Don't try a higher rate before as much was admitted as the measurement is based on.
     const progress = Math.max(0, since / Math.max(4, evidence) - 1);
     return perMs * (MARGIN + Math.min(0.5, 1 / evidence) * progress);
   }

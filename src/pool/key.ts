@@ -1,13 +1,14 @@
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
+import { Secret } from '../core/secret.ts';
 import type { Dimension } from './limits.ts';
-import type { KeyState, KeyView, LearnedLimits, Outlook, PoolEvent } from './port.ts';
+import type { KeyState, KeyView, LearnedLimits } from './port.ts';
 import { type ModelQuota, QuotaGroup, type RateLimits } from './quota.ts';
 
-/** A key waits for its next request: shorter than this is the usual pace, not a pause. */
+/** A shorter wait for the next request is the usual pace, not a pause. */
 const PAUSE_MS = 1_000;
 
-/** One key, the group it draws on, and whether it still works. */
+/** One key, its quota group, and whether it still works. */
 export class PoolKey {
   readonly id: string;
   readonly given: VendorKey;
@@ -19,7 +20,7 @@ export class PoolKey {
     this.id = given.id;
     this.given = given;
     this.group = group;
-    // No HTTP header can carry it: the vendor would never see a request.
+    // No HTTP header can carry it.
     if (!/^[\x21-\x7e]+$/.test(given.secret.reveal()))
       this.dead = 'the key holds a space, a line break or another character that no key has';
   }
@@ -28,7 +29,7 @@ export class PoolKey {
     return this.given.vendor;
   }
 
-  /** Until when no model can be asked with it; null: one can be now, or within the usual pace. */
+  /** Until when it can't be used for any model; null: it can be used now, or within the usual pace. */
   coolingUntilMs(nowMs: number): number | null {
     const { models } = this.group;
     if (models.length === 0) return null;
@@ -72,21 +73,23 @@ export class PoolKey {
 
 export interface KeyOptions {
   keys: readonly VendorKey[];
-  /** Of each quota group of a vendor, per model. */
+  /** The vendors that are used; absent: all that have a key. */
+  vendors?: readonly VendorName[] | undefined;
+  /** Limits per model of each quota group of a vendor. */
   limits?: Partial<Record<VendorName, RateLimits | undefined>> | undefined;
-  /** What an earlier run learned of a key, by its id: where to start from, until answers say more. */
+  /** What an earlier run learned about a key, by its id: where to start until answers say more. */
   remembered?: ReadonlyMap<string, LearnedLimits> | undefined;
   /** 0 ≤ random < 1. */
   random: () => number;
 }
 
-/** The keys, each once, and which of them share a quota. */
+/** The keys without duplicates, and which of them share a quota. */
 export class PoolKeys {
   readonly all: PoolKey[] = [];
 
-  constructor({ keys, limits, remembered, random }: KeyOptions) {
+  constructor({ keys, vendors, limits, remembered, random }: KeyOptions) {
     const seen = new Set<string>();
-    for (const given of keys) {
+    for (const given of vendors === undefined ? keys : keysFor(keys, vendors)) {
       const { id, vendor } = given;
       const identity = `${vendor}\0${given.secret.reveal()}`;
       if (seen.has(identity)) continue;
@@ -100,8 +103,8 @@ export class PoolKeys {
     return this.all.filter((key) => key.vendor === vendor && key.dead === null);
   }
 
-  /** Why no key of this vendor can be had, now or ever; null while one is alive. */
-  absence(vendor: VendorName): AgentosError | null {
+  /** Why no key of this vendor can ever be used; null while one is alive. */
+  whyNone(vendor: VendorName): AgentosError | null {
     const keys = this.all.filter((key) => key.vendor === vendor);
     if (keys.length === 0) {
       const missing = [{ provider: vendor, variables: keyVariables(vendor), roles: ['gateway'] }];
@@ -112,7 +115,7 @@ export class PoolKeys {
     return new AgentosError({ code: 'provider-rejected-key', provider: vendor, status: null, detail });
   }
 
-  /** An answer named who is charged. Returns the keys that turned out to share a quota, null if that is no news. */
+  /** An answer named the organisation that is charged. Returns the keys that turned out to share a quota; null: nothing new. */
   merge(key: PoolKey, organisation: string, nowMs: number): { group: string; keyIds: string[] } | null {
     const { group } = key;
     if (group.organisation === organisation) return null;
@@ -126,7 +129,7 @@ export class PoolKeys {
     return { group: other.id, keyIds: this.all.filter((one) => one.group === other).map((one) => one.id) };
   }
 
-  /** Of all live groups together; null while one of them is not known. */
+  /** The sum over all live groups; null while one of them is unknown. */
   perMinute(vendor: VendorName, model: string, dimension: Dimension, nowMs: number): number | null {
     const groups = new Set(this.live(vendor).map((key) => key.group));
     let sum = 0;
@@ -139,48 +142,9 @@ export class PoolKeys {
   }
 }
 
-/** Nobody can be served for this long: the pool is exhausted, and says so. */
-const EXHAUSTED_AFTER_MS = 2_000;
-const LOOK_EVERY_MS = 1_000;
-
-/**
- * Says once that a vendor has nothing left, and once that it has again: when a caller is served, or when the time has
- * come and no caller waits any more. Looking for the latter keeps no process alive.
- */
-export class PoolExhaustion {
-  readonly #known = new Map<VendorName, { untilMs: number; reason: Outlook['reason'] }>();
-  readonly #onEvent: (event: PoolEvent) => void;
-  readonly #now: () => number;
-  #looking: NodeJS.Timeout | null = null;
-
-  constructor(onEvent: (event: PoolEvent) => void, now: () => number) {
-    this.#onEvent = onEvent;
-    this.#now = now;
-  }
-
-  /** The first of those who wait can go at this time. Said again when a refusal by the vendor comes on top of our own pace. */
-  servedFrom(vendor: VendorName, readyMs: number, reasonOf: () => Outlook['reason']): void {
-    const known = this.#known.get(vendor);
-    if (known === undefined && readyMs <= this.#now() + EXHAUSTED_AFTER_MS) return;
-    const found = known?.reason === 'quota' ? 'quota' : reasonOf();
-    const isNews = known === undefined || (found === 'quota' && known.reason !== 'quota');
-    const reason = isNews ? found : known.reason;
-    this.#known.set(vendor, { untilMs: readyMs, reason });
-    if (isNews) this.#onEvent({ type: 'exhausted', vendor, reason, earliestMs: readyMs });
-    this.#looking ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
-  }
-
-  served(vendor: VendorName): void {
-    const known = this.#known.get(vendor);
-    if (known === undefined) return;
-    this.#known.delete(vendor);
-    this.#onEvent({ type: 'resumed', vendor, reason: known.reason });
-    if (this.#known.size > 0 || this.#looking === null) return;
-    clearInterval(this.#looking);
-    this.#looking = null;
-  }
-
-  #look(): void {
-    for (const [vendor, { untilMs }] of this.#known) if (untilMs <= this.#now()) this.served(vendor);
-  }
+/** A compatible server on this machine often needs no key; the pool leases a dummy then. */
+function keysFor(all: readonly VendorKey[], vendors: readonly VendorName[]): VendorKey[] {
+  const keys = all.filter((key) => vendors.includes(key.vendor));
+  const keyless = vendors.includes('openai-compatible') && !keys.some((key) => key.vendor === 'openai-compatible');
+  return keyless ? [...keys, { id: 'no-key', vendor: 'openai-compatible', secret: new Secret('none') }] : keys;
 }

@@ -20,7 +20,7 @@ describe('Anthropic', () => {
     'anthropic-ratelimit-requests-reset': at(resetMs),
   });
 
-  it('names limit, remainder and burst, tokens to the nearest thousand, and the organisation', () => {
+  it('gives limit, remainder, burst and organisation; tokens are rounded to the nearest thousand', () => {
     const headers = {
       ...requests(2, 1_000),
       'anthropic-ratelimit-input-tokens-limit': '60000',
@@ -57,7 +57,7 @@ describe('Anthropic', () => {
     expect(read.readings[dimension]).toEqual({ perMinute, remaining: null, burst: null });
   });
 
-  it('tells too many at once from too many per minute', () => {
+  it('distinguishes too many at once from too many per minute', () => {
     const message = 'Number of concurrent connections has exceeded your rate limit. Please try again later.';
     const read = readLimits('anthropic', answer({}, { error: { type: 'rate_limit_error', message } }), NOW);
     expect(read).toMatchObject({ refused: 'concurrency', readings: {} });
@@ -82,7 +82,7 @@ describe('OpenAI', () => {
     expect(read.readings.tokens).toMatchObject({ perMinute: 60_000, burst: 60_000 });
   });
 
-  it('knows a limit per day by its reset', () => {
+  it('recognises a limit per day by its reset', () => {
     const headers = {
       'x-ratelimit-limit-requests': '10000',
       'x-ratelimit-remaining-requests': '9999',
@@ -92,7 +92,7 @@ describe('OpenAI', () => {
     expect(readings.requests?.perMinute).toBeCloseTo(10_000 / 1_440);
   });
 
-  it('takes the limit from the words of a refusal, or at least what it was about from its type', () => {
+  it('reads the limit from the message of a refusal, or its dimension from the error type', () => {
     const message =
       'Rate limit reached for gpt-5 in organization org on tokens per min (TPM): Limit 30000, Used 29000.';
     const said = readLimits('openai', answer({}, { error: { type: 'tokens', message } }), NOW);

@@ -1,33 +1,33 @@
+import { fieldsOf, listOf, textOf } from '../core/json.ts';
 import type { VendorName } from '../core/keys.ts';
-import { fieldsOf, listOf, textOf } from '../models/json-fields.ts';
-import { errorDetails, readDuration, serverTimeMs } from '../models/retry-after.ts';
+import { durationOf, errorDetails, numberOf, serverTimeMs } from '../models/retry-after.ts';
 import type { VendorAnswer } from './port.ts';
 
-/** What a limit counts. `tokens`: input and output together, where a vendor doesn't count them apart. */
+/** What a limit counts. `tokens`: input and output together, if a vendor doesn't count them separately. */
 export const DIMENSIONS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** One limit as a response describes it. */
+/** One limit as an answer describes it. */
 export interface Reading {
   perMinute: number;
-  /** Null where the response names the limit, but not what is left of it. */
+  /** Null: the answer names the limit, but not what is left of it. */
   remaining: { least: number; most: number } | null;
-  /** How much can be had at once; null: not known. */
+  /** How much can be used at once; null: unknown. */
   burst: number | null;
 }
 
 /** What an answer says about limits, in one form for all vendors. */
 export interface AnswerLimits {
-  /** Who is charged: keys whose answers name the same one draw on one quota. Null: not said. */
+  /** Who is charged: keys of the same organisation share a quota. Null: not named. */
   organisation: string | null;
   readings: Partial<Record<Dimension, Reading>>;
-  /** Of a refusal: what it ran into. Null: not said. */
+  /** The limit that a refusal is about; null: not named. */
   refused: Dimension | 'concurrency' | null;
 }
 
 type Headers = VendorAnswer['headers'];
 
-/** What the answer says about limits. Header names are in lower case. */
+/** Header names are in lower case. */
 export function readLimits(vendor: VendorName, answer: VendorAnswer, dateMs: number): AnswerLimits {
   switch (vendor) {
     case 'anthropic':
@@ -40,20 +40,20 @@ export function readLimits(vendor: VendorName, answer: VendorAnswer, dateMs: num
   }
 }
 
-/** The words of an error's body, in any vendor's form; empty where there are none. */
+/** The message in an error's body, in any vendor's format; or ''. */
 export function errorMessage(body: unknown): string {
   const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
   return textOf(fieldsOf(whole['error'] ?? whole)['message']) ?? '';
 }
 
-/** `anthropic-ratelimit-requests-{limit,remaining,reset}`; the reset is an instant, on the vendor's clock. */
+/** `anthropic-ratelimit-requests-{limit,remaining,reset}`; the reset is a time on the vendor's clock. */
 function readAnthropic({ status, headers, body }: VendorAnswer, nowMs: number): AnswerLimits {
   const serverMs = serverTimeMs(headers, nowMs);
   const readings: AnswerLimits['readings'] = {};
   for (const dimension of DIMENSIONS) {
     const header = (name: string): string => `anthropic-ratelimit-${dimension}-${name}`;
     const resetMs = Date.parse(headers[header('reset')] ?? '') - serverMs;
-    // Tokens are reported to the nearest thousand, requests as a whole number that has been reached.
+    // Tokens are rounded to the nearest thousand, requests are rounded down.
     const rounding = dimension === 'requests' ? { below: 0, above: 1 } : { below: 500, above: 500 };
     const reading = readingOf(headers, header, Number.isNaN(resetMs) ? null : resetMs, rounding);
     if (reading !== null) readings[dimension] = reading;
@@ -69,7 +69,7 @@ function readAnthropic({ status, headers, body }: VendorAnswer, nowMs: number): 
   };
 }
 
-/** No headers at all: only the body of a refusal names the quota, in QuotaFailure, and any part may be missing. */
+/** There are no headers. Only the body of a refusal names the quota, in QuotaFailure, and any part may be missing. */
 function readGoogle({ body }: VendorAnswer): AnswerLimits {
   const violations = errorDetails(body).flatMap((detail) => listOf(detail['violations']));
   const violation = violations.find(({ quotaId }) => textOf(quotaId) !== undefined);
@@ -84,7 +84,7 @@ function readOpenai({ status, headers, body }: VendorAnswer): AnswerLimits {
   const readings: AnswerLimits['readings'] = {};
   for (const dimension of ['requests', 'tokens'] as const) {
     const header = (name: string): string => `x-ratelimit-${name}-${dimension}`;
-    const resetMs = readDuration(headers[header('reset')]);
+    const resetMs = durationOf(headers[header('reset')]);
     const reading = readingOf(headers, header, resetMs, { below: 0, above: 1 });
     if (reading !== null) readings[dimension] = slowerThanAMinute(reading, resetMs);
   }
@@ -108,15 +108,9 @@ function openaiOrganisation(headers: Headers): string | null {
   return project === undefined ? organisation : `${organisation}/${project}`;
 }
 
-function headerNumber(headers: Headers, name: string): number | null {
-  const value = headers[name];
-  return value !== undefined && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : null;
-}
-
 /**
- * Limit, remainder and the time until the limit is *full* again, which tells how much can be had at once. A reset that
- * makes no sense (a clock that is off) tells nothing about the burst. `below`, `above`: how far the true remainder may be
- * from the reported one.
+ * Limit, remainder and the time until the limit is *full* again, which shows how much can be used at once. A reset that makes no
+ * sense (a wrong clock) says nothing about the burst. `below`, `above`: how far the true remainder may be from the reported one.
  */
 function readingOf(
   headers: Headers,
@@ -124,8 +118,8 @@ function readingOf(
   resetMs: number | null,
   { below, above }: { below: number; above: number },
 ): Reading | null {
-  const limit = headerNumber(headers, header('limit'));
-  const remaining = headerNumber(headers, header('remaining'));
+  const limit = numberOf(headers[header('limit')]);
+  const remaining = numberOf(headers[header('remaining')]);
   if (limit === null || remaining === null || limit <= 0) return null;
   const left = { least: Math.max(0, remaining - below), most: remaining + above };
   const plain = { perMinute: limit, remaining: left, burst: null };
@@ -135,8 +129,8 @@ function readingOf(
 }
 
 /**
- * A limit per day or so: what flows back until the reset at a minute's rate would overfill it, so the refill is what the
- * reset says. Only for resets that are durations: an instant on a clock that is off would look the same.
+ * A limit per day, for example: at a minute's rate it would be overfull by the reset, so the refill rate follows from the reset.
+ * Only for resets that are durations: a time on a wrong clock would look the same.
  */
 function slowerThanAMinute(reading: Reading, resetMs: number | null): Reading {
   if (resetMs === null || reading.burst !== null || reading.remaining === null) return reading;
@@ -146,7 +140,7 @@ function slowerThanAMinute(reading: Reading, resetMs: number | null): Reading {
   return missing > 0 && perMinute > 0 && perMinute < limit / 2 ? { ...reading, perMinute, burst: limit } : reading;
 }
 
-/** The dimension that words name, as vendors write it in messages and quota ids. */
+/** The dimension that a vendor's message or quota id names. */
 function dimensionIn(words: string): Dimension | 'concurrency' | null {
   if (/concurren/i.test(words)) return 'concurrency';
   if (/input[ _-]?tokens?/i.test(words)) return 'input-tokens';
@@ -155,7 +149,7 @@ function dimensionIn(words: string): Dimension | 'concurrency' | null {
   return /requests?/i.test(words) ? 'requests' : null;
 }
 
-/** A refusal that names the limit per minute that it ran into. */
+/** The reading of a refusal that names its limit per minute. */
 function namedLimit(refused: AnswerLimits['refused'], limit: string | undefined): AnswerLimits['readings'] {
   const perMinute = Number(limit?.replaceAll(',', ''));
   if (refused === null || refused === 'concurrency' || !(perMinute > 0)) return {};

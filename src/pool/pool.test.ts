@@ -52,7 +52,7 @@ function refusal(headers: Record<string, string> = {}, body: unknown = null): Ve
   return { status: 429, headers, body };
 }
 
-describe('who gets a key', () => {
+describe('which request gets a key', () => {
   it('refuses when there is no key for the vendor, and names the variables', async () => {
     const { pool, ask } = setUp();
     await expect(pool.acquire(ask({ vendor: 'openai' }))).rejects.toMatchObject({
@@ -63,7 +63,7 @@ describe('who gets a key', () => {
     });
   });
 
-  it('takes the same key given twice once', () => {
+  it('uses a key that is given twice only once', () => {
     const key = { vendor: 'anthropic', secret: new Secret('same') } as const;
     const { pool } = setUp({
       keys: [
@@ -74,7 +74,7 @@ describe('who gets a key', () => {
     expect(pool.view().map(({ id }) => id)).toEqual(['a']);
   });
 
-  it('never uses a key with a line break in it, and says so once', async () => {
+  it('never uses a key with a line break in it, and reports it once', async () => {
     const { pool, ask, events } = setUp({
       keys: [{ id: 'a', vendor: 'anthropic', secret: new Secret('sk\nbroken') }, ...keysOf('anthropic', 'b')],
     });
@@ -83,7 +83,7 @@ describe('who gets a key', () => {
     expect(JSON.stringify(pool.view())).not.toContain('broken');
   });
 
-  it('serves workflows in turn, however many callers one of them has', async () => {
+  it('serves items in turn, however many requests one of them has', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const served: string[] = [];
     const call = async (workflow: string): Promise<void> => {
@@ -99,7 +99,7 @@ describe('who gets a key', () => {
     expect(served.lastIndexOf('small')).toBeLessThanOrEqual(4);
   });
 
-  it('puts a retry before the others of its workflow', async () => {
+  it('puts a retry before the other requests of its item', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const request = ask();
     const lease = await pool.acquire(request);
@@ -110,7 +110,7 @@ describe('who gets a key', () => {
     expect([again.done, later.done]).toEqual([true, false]);
   });
 
-  it('prefers the key that a workflow had before', async () => {
+  it('prefers the key that an item used before', async () => {
     const { pool, ask } = setUp();
     const finish = (lease: Lease): string => {
       lease.answered(OK);
@@ -124,7 +124,7 @@ describe('who gets a key', () => {
     expect(finish(await pool.acquire(ask({ item: 'x' })))).toBe(first);
   });
 
-  it('lets a caller go at once who leaves while waiting', async () => {
+  it('removes a caller that leaves while it waits', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const lease = await pool.acquire(ask());
     const leaving = new AbortController();
@@ -139,7 +139,7 @@ describe('who gets a key', () => {
     expect(pool.counts('anthropic').waiting).toBe(0);
   });
 
-  it('gives the slot of an abandoned lease back, once', async () => {
+  it('frees the slot of an abandoned lease, once', async () => {
     const { pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
     const lease = await pool.acquire(ask());
     expect(pool.tryAcquire(ask())).toBeNull();
@@ -152,7 +152,7 @@ describe('who gets a key', () => {
 });
 
 describe('limits', () => {
-  it('keeps to a configured rate', async () => {
+  it('never exceeds a configured rate', async () => {
     const { clock, pool, ask } = setUp({
       keys: keysOf('anthropic', 'a'),
       limits: { anthropic: { requestsPerMinute: 6, concurrency: 100 } },
@@ -167,11 +167,11 @@ describe('limits', () => {
     expect(granted - atOnce).toBeLessThanOrEqual(7);
   });
 
-  it('waits as long as it is asked to, and uses the other key meanwhile', async () => {
+  it('waits as long as the vendor asks, and uses the other key meanwhile', async () => {
     const { clock, events, pool, ask } = setUp();
     const first = await pool.acquire(ask());
     first.answered(refusal({ 'retry-after': '30' }));
-    expect(events).toEqual([{ type: 'key-cooling', keyId: first.keyId, untilMs: clock.now() + 30_000, why: 'rate' }]);
+    expect(events).toEqual([{ type: 'key-cooling', keyId: first.keyId, forMs: 30_000, why: 'rate' }]);
     const second = await pool.acquire(ask());
     expect(second.keyId).not.toBe(first.keyId);
     second.answered(refusal({ 'retry-after': '10' }));
@@ -180,7 +180,7 @@ describe('limits', () => {
     expect(waiting.done).toBe(false);
     await clock.advance(1_500);
     expect(waiting.value?.keyId).toBe(second.keyId);
-    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'key-cooling', 'exhausted', 'resumed']);
+    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'key-cooling', 'pool-exhausted', 'pool-resumed']);
   });
 
   it('wakes one waiter, not all, when one request is possible again', async () => {
@@ -193,7 +193,7 @@ describe('limits', () => {
     expect(granted).toBe(1);
   });
 
-  it('backs off ever longer from refusals without any hint', async () => {
+  it('backs off longer and longer after refusals without a hint', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a') });
     const waits: number[] = [];
     for (let n = 0; n < 6; n++) {
@@ -208,7 +208,7 @@ describe('limits', () => {
     expect(waits[5]).toBeLessThanOrEqual(60_000);
   });
 
-  it('goes on after several refusals at once that say nothing', async () => {
+  it('recovers from several refusals at once that name no limit', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a') });
     const leases = [await pool.acquire(ask({ vendor: 'google' })), await pool.acquire(ask({ vendor: 'google' }))];
     for (const lease of leases) lease.answered(refusal());
@@ -249,7 +249,7 @@ describe('limits', () => {
     expect(granted).toBeLessThanOrEqual(11);
   });
 
-  it('counts the limits of each model apart', async () => {
+  it('counts the limits of each model separately', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     (await pool.acquire(ask({ model: 'large' }))).answered(refusal({ 'retry-after': '60' }));
     const large = fate(pool.acquire(ask({ model: 'large' })));
@@ -298,7 +298,7 @@ describe('limits', () => {
     expect(events).toEqual([]);
   });
 
-  it('rests until midnight Pacific when a day’s quota is used up, whatever delay comes with it', async () => {
+  it('waits until midnight Pacific when a daily quota is used up, whatever delay the vendor names', async () => {
     const { clock, events, pool, ask } = setUp({ keys: keysOf('google', 'a') });
     const details = [
       { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
@@ -307,7 +307,7 @@ describe('limits', () => {
     const lease = await pool.acquire(ask({ vendor: 'google' }));
     lease.answered(refusal({}, { error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'x', details } }));
     const untilMs = Date.parse('2026-01-16T08:00:00Z');
-    expect(events).toEqual([{ type: 'key-cooling', keyId: 'a', untilMs, why: 'quota' }]);
+    expect(events).toEqual([{ type: 'key-cooling', keyId: 'a', forMs: untilMs - clock.now(), why: 'quota' }]);
     expect(pool.view()[0]).toMatchObject({ state: 'cooling', untilMs });
     const refused = fate(pool.acquire(ask({ vendor: 'google', deadlineMs: clock.now() + 3_600_000 })));
     await clock.advance(0);
@@ -322,20 +322,20 @@ describe('limits', () => {
     expect(refused.problem).toMatchObject({ code: 'provider-quota', retryAfterMs: 25 * 86_400_000 });
   });
 
-  it('reads instants by the vendor’s own clock', async () => {
+  it('reads times by the vendor’s own clock', async () => {
     const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     const aheadMs = clock.now() + 3_600_000;
     const date = new Date(aheadMs).toUTCString();
     const retryAfter = new Date(aheadMs + 20_000).toUTCString();
     (await pool.acquire(ask())).answered(refusal({ date, 'retry-after': retryAfter }));
-    expect(events).toMatchObject([{ type: 'key-cooling', untilMs: clock.now() + 20_000 }]);
+    expect(events).toMatchObject([{ type: 'key-cooling', forMs: 20_000 }]);
   });
 });
 
 describe('what an earlier run learned', () => {
   const remembered = new Map([['a', { requestsPerMinute: 30, tokensPerMinute: null, concurrency: 2 }]]);
 
-  it('is a ceiling that is probed at once, so that a limit that was raised is found', async () => {
+  it('is a ceiling that is probed at once, so a raised limit is noticed', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), remembered });
     const call = async (): Promise<void> => {
       const lease = await pool.acquire(ask());
@@ -350,7 +350,7 @@ describe('what an earlier run learned', () => {
     expect(pool.view()[0]?.limits.concurrency).toBeGreaterThan(4);
   });
 
-  it('is the pace after the first refusal, where nothing else tells it', async () => {
+  it('is the pace after a first refusal that names none', async () => {
     const grantsInAMinute = async (options: Partial<PoolOptions>): Promise<number> => {
       const { clock, pool, ask } = setUp({ keys: keysOf('google', 'a'), ...options });
       const request = (): LeaseRequest => ask({ vendor: 'google' });
@@ -374,59 +374,59 @@ describe('what an earlier run learned', () => {
 });
 
 describe('exhaustion', () => {
-  it('is said before those are refused who can’t wait that long, and ends although nobody asks again', async () => {
+  it('is reported before requests that can’t wait that long are refused, and ends even if no request follows', async () => {
     const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     (await pool.acquire(ask())).answered(refusal({ 'retry-after': '60' }));
     await expect(pool.acquire(ask({ deadlineMs: clock.now() + 1_000 }))).rejects.toMatchObject({
       code: 'provider-quota',
     });
-    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'exhausted']);
+    expect(events.map(({ type }) => type)).toEqual(['key-cooling', 'pool-exhausted']);
     await clock.advance(61_000);
     await expect
       .poll(() => events.at(-1), { timeout: 5_000 })
       .toEqual({
-        type: 'resumed',
+        type: 'pool-resumed',
         vendor: 'anthropic',
         reason: 'quota',
       });
   });
 
-  it('is called quota only where the vendor refused, and said again when a refusal comes on top of our own pace', async () => {
+  it('is called quota only if the vendor refused, and is reported again when a refusal follows our own pacing', async () => {
     const limits = { anthropic: { requestsPerMinute: 1 } };
     const { clock, events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
     const lease = await pool.acquire(ask());
     const waiting = fate(pool.acquire(ask()));
-    expect(events).toMatchObject([{ type: 'exhausted', reason: 'pace' }]);
+    expect(events).toMatchObject([{ type: 'pool-exhausted', reason: 'pace' }]);
     lease.answered(refusal({ 'retry-after': '120' }));
-    expect(events.slice(1)).toMatchObject([{ type: 'key-cooling' }, { type: 'exhausted', reason: 'quota' }]);
+    expect(events.slice(1)).toMatchObject([{ type: 'key-cooling' }, { type: 'pool-exhausted', reason: 'quota' }]);
     await clock.advance(121_000);
     expect(waiting.done).toBe(true);
-    expect(events.at(-1)).toMatchObject({ type: 'resumed', reason: 'quota' });
+    expect(events.at(-1)).toMatchObject({ type: 'pool-resumed', reason: 'quota' });
   });
 });
 
-describe('the outlook of who waits', () => {
+describe('the expected wait', () => {
   const one = (limits: RateLimits = {}): ReturnType<typeof setUp> =>
     setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: limits } });
 
-  it('is quota until the time that the vendor named', async () => {
+  it('is for quota until the time that the vendor named', async () => {
     const { clock, pool, ask } = one();
     (await pool.acquire(ask())).answered(refusal({ 'retry-after': '30' }));
-    expect(pool.outlook(ask())).toEqual({ reason: 'quota', untilMs: clock.now() + 30_000 });
+    expect(pool.expectedWait(ask())).toEqual({ reason: 'quota', untilMs: clock.now() + 30_000 });
   });
 
-  it('is pace until a request fits the rate', async () => {
+  it('is for pace until a request fits the rate', async () => {
     const { clock, pool, ask } = one({ requestsPerMinute: 1 });
     await pool.acquire(ask());
-    const { reason, untilMs } = pool.outlook(ask());
+    const { reason, untilMs } = pool.expectedWait(ask());
     expect(reason).toBe('pace');
     expect(untilMs).toBeGreaterThan(clock.now() + 50_000);
   });
 
-  it('is a key while as many requests as allowed are in flight', async () => {
+  it('is for a key while as many requests as allowed are in flight', async () => {
     const { pool, ask } = one({ concurrency: 1 });
     await pool.acquire(ask());
-    expect(pool.outlook(ask())).toEqual({ reason: 'key', untilMs: null });
+    expect(pool.expectedWait(ask())).toEqual({ reason: 'key', untilMs: null });
   });
 });
 
@@ -442,7 +442,7 @@ describe('deadlines', () => {
     expect(patient.value?.keyId).toBeDefined();
   });
 
-  it('does not refuse for a key that rests while another is only busy', async () => {
+  it('does not refuse because one key is cooling while another is only busy', async () => {
     const { clock, events, pool, ask } = setUp({ limits: { anthropic: { concurrency: 1 } } });
     const resting = await pool.acquire(ask());
     const busy = await pool.acquire(ask());
@@ -456,7 +456,7 @@ describe('deadlines', () => {
     expect(waiting.value?.keyId).toBe(busy.keyId);
   });
 
-  it('serves who asks as an event is told', async () => {
+  it('serves a request that is made while an event is reported', async () => {
     const clock = createVirtualClock();
     const asked: ReturnType<typeof fate<Lease>>[] = [];
     const pool = createCredentialPool({
@@ -491,7 +491,7 @@ describe('deadlines', () => {
 });
 
 describe('keys that die', () => {
-  it('takes a rejected key out once and goes on with the others', async () => {
+  it('disables a rejected key once and continues with the others', async () => {
     const { events, pool, ask } = setUp();
     const leases = [await pool.acquire(ask({ item: 'x' })), await pool.acquire(ask({ item: 'x' }))];
     const dying = leases[0]?.keyId;
@@ -528,7 +528,7 @@ describe('keys that die', () => {
     expect(events).toMatchObject([{ type: 'key-dead', keyId: lease.keyId }]);
   });
 
-  it('fails everybody who waits when the last key dies', async () => {
+  it('fails all waiting requests when the last key dies', async () => {
     const { clock, pool, ask } = setUp({ limits: { anthropic: { concurrency: 1 } } });
     const leases = [await pool.acquire(ask()), await pool.acquire(ask())];
     const waiting = fate(pool.acquire(ask()));
@@ -544,7 +544,7 @@ describe('keys that die', () => {
 });
 
 describe('the provider’s own failures', () => {
-  it('cost the key nothing and go to the caller', async () => {
+  it('do not count against the key and go to the caller', async () => {
     const { events, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     for (let n = 0; n < 5; n++) {
       const lease = await pool.acquire(ask());
@@ -606,7 +606,7 @@ describe('time that jumps', () => {
     expect(jumped).toEqual(usual);
   });
 
-  it('a date that is set ends no wait early and refuses nobody', async () => {
+  it('setting the date ends no wait early and refuses no request', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a') });
     (await pool.acquire(ask())).answered(refusal({ 'retry-after': '60' }));
     const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 90_000 })));
@@ -620,7 +620,7 @@ describe('time that jumps', () => {
     expect(waiting.value?.keyId).toBe('a');
   });
 
-  it('a suspension refuses nobody whose deadline would have passed in it', async () => {
+  it('a suspension refuses no request whose deadline would have passed in it', async () => {
     const limits = { anthropic: { concurrency: 1 } };
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits });
     const holder = await pool.acquire(ask());

@@ -2,32 +2,31 @@ import type { Clock } from '../core/clock.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { learnFrom, type SentRequest } from './answer.ts';
-import { type KeyOptions, PoolExhaustion, type PoolKey, PoolKeys } from './key.ts';
-import type { KeyView, Lease, LeaseRequest, Outlook, Pool, PoolEvent, Ruling, VendorAnswer } from './port.ts';
+import { PoolExhaustion } from './exhaustion.ts';
+import { type KeyOptions, type PoolKey, PoolKeys } from './key.ts';
+import type { ExpectedWait, KeyView, Lease, LeaseNeeds, LeaseRequest, Pool, PoolEvent, Ruling } from './port.ts';
 import { ModelQueue, quotaRefusal, type Waiter } from './queue.ts';
 
 export interface PoolOptions extends KeyOptions {
   clock: Clock;
   onEvent: (event: PoolEvent) => void;
-  /** No request waits longer than this, deadline or not. */
+  /** No request waits longer than this. Default: a day. */
   longestWaitMs?: number;
 }
 
 const LONGEST_WAIT_MS = 24 * 3_600_000;
-/** Timers can't be set for more than 24 days, and quota comes back during a suspension: look again now and then. */
+/** Timers can't be set for more than 24 days, and quota comes back while we are suspended: check again now and then. */
 const LONGEST_TIMER_MS = 60_000;
-/** A warm prompt cache is worth this much of a full bucket. */
+/** A key with a warm prompt cache counts as fuller by this share of a bucket. */
 const WARM_CACHE = 0.25;
-
-type Asked = Parameters<Pool['outlook']>[0];
 
 export function createCredentialPool(options: PoolOptions): Pool {
   return new CredentialPool(options);
 }
 
 /**
- * Decides which request goes out when, and with which key. The only writer of all that is known about quotas. A lease
- * lasts one request; a request that has to wait stands in the queue of its vendor and model.
+ * Decides which request goes out when, and with which key. All that is known about quotas is changed from here only. A request
+ * that has to wait stands in the queue of its vendor and model.
  */
 class CredentialPool implements Pool {
   readonly #options: PoolOptions;
@@ -38,41 +37,30 @@ class CredentialPool implements Pool {
   readonly #retries = new WeakSet<LeaseRequest>();
   readonly #watchers = new Set<() => void>();
   #timer: { atMs: number; stop: AbortController } | null = null;
-  #pumping: 'no' | 'yes' | 'again' = 'no';
+  /** Passes over the queues that were asked for; 0: none is running. */
+  #passes = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#keys = new PoolKeys(options);
-    this.#exhaustion = new PoolExhaustion(
-      (event) => this.#emit(event),
-      () => this.#nowMs(),
-    );
+    this.#exhaustion = new PoolExhaustion(options.onEvent, () => this.#nowMs());
     for (const { id, dead } of this.#keys.all) {
-      if (dead !== null) this.#emit({ type: 'key-dead', keyId: id, reason: dead });
+      if (dead !== null) options.onEvent({ type: 'key-dead', keyId: id, reason: dead });
     }
   }
 
-  /** Quota comes back while this process is suspended too; only the deadlines of waiting requests stand still. */
+  /** Quota also comes back while this process is suspended; only the deadlines of waiting requests stand still. */
   #nowMs(): number {
     return this.#clock.now() + this.#clock.suspendedMs();
-  }
-
-  /** Times in events are on the clock that the listeners have. */
-  #emit(event: PoolEvent): void {
-    const lostMs = this.#clock.suspendedMs();
-    if (event.type === 'key-cooling') this.#options.onEvent({ ...event, untilMs: event.untilMs - lostMs });
-    else if (event.type === 'exhausted' && event.earliestMs !== null)
-      this.#options.onEvent({ ...event, earliestMs: event.earliestMs - lostMs });
-    else this.#options.onEvent(event);
   }
 
   acquire(request: LeaseRequest): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const { signal } = request;
       if (signal.aborted) return reject(signal.reason);
-      const absence = this.#keys.absence(request.vendor);
-      if (absence !== null) return reject(absence);
+      const noKey = this.#keys.whyNone(request.vendor);
+      if (noKey !== null) return reject(noKey);
       const queue = this.#queue(request);
       const retry = this.#retries.has(request);
       const leave = (): void => {
@@ -102,7 +90,7 @@ class CredentialPool implements Pool {
     });
   }
 
-  outlook(request: Asked): Outlook {
+  expectedWait(request: LeaseNeeds): ExpectedWait {
     const nowMs = this.#nowMs();
     const choice = this.#choose(this.#queue(request), request, nowMs);
     const isKnown = choice.key !== null && !choice.busy && choice.readyMs > nowMs;
@@ -159,37 +147,32 @@ class CredentialPool implements Pool {
     };
   }
 
-  /** onEvent may ask for a lease re-entrantly: one pass at a time, and one more where something was asked for meanwhile. */
+  /** onEvent may ask for a lease re-entrantly: then the running pass is followed by another one. */
   #pump(): void {
-    const before = this.#pumping;
-    this.#pumping = before === 'no' ? 'yes' : 'again';
-    if (before !== 'no') return;
+    this.#passes += 1;
+    if (this.#passes > 1) return;
     try {
-      do {
-        this.#pumping = 'yes';
+      for (let done = 0; done < this.#passes; ) {
+        done = this.#passes;
         let wakeMs = Number.POSITIVE_INFINITY;
         for (const queue of this.#queues.values()) wakeMs = Math.min(wakeMs, this.#serve(queue));
         this.#wakeAt(wakeMs);
-      } while (this.#isAskedAgain());
+      }
     } finally {
-      this.#pumping = 'no';
+      this.#passes = 0;
     }
     for (const watcher of this.#watchers) watcher();
   }
 
-  #isAskedAgain(): boolean {
-    return this.#pumping === 'again';
-  }
-
-  /** Grants what can go now. Returns when to look again. */
+  /** Grants what can go now. Returns when to check again. */
   #serve(queue: ModelQueue): number {
     for (;;) {
       const nowMs = this.#nowMs();
       const first = queue.firsts()[0]?.waiter;
       if (first === undefined) return Number.POSITIVE_INFINITY;
-      const absence = this.#keys.absence(queue.vendor);
-      if (absence !== null) {
-        queue.refuse(() => absence);
+      const noKey = this.#keys.whyNone(queue.vendor);
+      if (noKey !== null) {
+        queue.refuse(() => noKey);
         return Number.POSITIVE_INFINITY;
       }
       const choice = this.#choose(queue, first.request, nowMs);
@@ -200,10 +183,9 @@ class CredentialPool implements Pool {
         served.granted(this.#grant(queue, served.request, choice.key));
         continue;
       }
-      // A key that is only busy may be free at any moment: then nothing is known about when.
+      // A key that is only busy may become free at any moment, so the time is unknown.
       if (!choice.busy) {
-        const reason = (): Outlook['reason'] => reasonOf(choice, queue.model, nowMs);
-        this.#exhaustion.servedFrom(queue.vendor, choice.readyMs, reason);
+        this.#exhaustion.servedFrom(queue.vendor, choice.readyMs, () => reasonOf(choice, queue.model, nowMs));
       }
       const earliestMs = choice.busy ? nowMs : choice.readyMs;
       const lostMs = this.#clock.suspendedMs();
@@ -216,8 +198,8 @@ class CredentialPool implements Pool {
     }
   }
 
-  /** The live key that can go first; near ties go to the item's last one, whose prompt cache is warm. */
-  #choose(queue: ModelQueue, request: Asked, nowMs: number): Choice {
+  /** The live key that can go first. Near ties go to the item's last key, whose prompt cache is warm. */
+  #choose(queue: ModelQueue, request: LeaseNeeds, nowMs: number): Choice {
     let best: Candidate | null = null;
     let freeMs = Number.POSITIVE_INFINITY;
     for (const key of this.#keys.live(queue.vendor)) {
@@ -254,7 +236,7 @@ class CredentialPool implements Pool {
     return this.#lease({ request, key, charges, inFlightAtSending: group.inFlight, turnCost });
   }
 
-  /** Sent → answered → ended; an answer that is an error ends it at once. Every further call is ignored. */
+  /** Sent → answered → ended; an error as the answer ends it at once. Every further call is ignored. */
   #lease(sent: SentRequest): Lease {
     const { key, request } = sent;
     let state: 'sent' | 'answered' | 'ended' = 'sent';
@@ -269,10 +251,10 @@ class CredentialPool implements Pool {
     return {
       keyId: key.id,
       key: key.given.secret,
-      answered: (answer: VendorAnswer) => {
+      answered: (answer) => {
         if (state !== 'sent') return ruling;
         const time = { nowMs: this.#nowMs(), dateMs: this.#clock.dateMs() };
-        const learned = learnFrom(answer, sent, this.#keys, (event) => this.#emit(event), time);
+        const learned = learnFrom(answer, sent, this.#keys, this.#options.onEvent, time);
         ruling = learned.ruling;
         state = learned.open ? 'answered' : 'ended';
         if (learned.futile) this.#queue(request).refund(request.item, sent.turnCost);
@@ -315,10 +297,10 @@ class CredentialPool implements Pool {
 }
 
 interface Choice {
-  /** Null: none has a slot. */
+  /** Null: every key has as many in flight as allowed. */
   key: PoolKey | null;
   readyMs: number;
-  /** Another could go sooner, but for those that it has in flight. */
+  /** Another key could go sooner if it had fewer in flight. */
   busy: boolean;
 }
 
@@ -334,12 +316,12 @@ function precedes(a: Candidate, b: Candidate): boolean {
   return a.key.group.inFlight < b.key.group.inFlight;
 }
 
-function isReady(key: PoolKey, { model, estimatedInputTokens }: Asked, nowMs: number): boolean {
+function isReady(key: PoolKey, { model, estimatedInputTokens }: LeaseNeeds, nowMs: number): boolean {
   return key.group.of(model, nowMs).readyAtMs(estimatedInputTokens, nowMs) <= nowMs;
 }
 
-/** What keeps the choice back. Only a refusal by the vendor is called quota. */
-function reasonOf({ key, readyMs, busy }: Choice, model: string, nowMs: number): Outlook['reason'] {
+/** Why the chosen key can't go now. Only a refusal by the vendor is called quota. */
+function reasonOf({ key, readyMs, busy }: Choice, model: string, nowMs: number): ExpectedWait['reason'] {
   if (key === null || busy) return 'key';
   const blocked = key.group.of(model, nowMs).blocked(nowMs);
   return blocked !== null && blocked.why !== 'concurrency' && blocked.untilMs >= readyMs ? 'quota' : 'pace';

@@ -1,47 +1,48 @@
 import type { AgentosError } from '../core/errors.ts';
-import type { WaitReason } from '../core/events.ts';
+import type { RunEvent, WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 
 /**
- * What a request needs of the pool. A lease lasts one request, not a whole item. The same object handed in again is
- * a retry: it goes to the head of its item's line.
+ * What a request needs from the pool. A lease lasts one request, not a whole item. The same object handed in again is a retry: it
+ * goes to the head of its item's queue.
  */
 export interface LeaseRequest {
   vendor: VendorName;
   model: string;
-  /** Whose request it is: items are served in turn. */
+  /** Items are served in turn. */
   item: string;
   estimatedInputTokens: number;
-  /** Milliseconds on the pool's clock; a wait that can't end by then is refused now, with the earliest reset. */
+  /** On the pool's clock. A wait that can't end by then is refused at once, with the earliest reset. */
   deadlineMs: number | null;
-  /** A caller that went away gives its place back. */
+  /** Aborted when the caller has gone: it leaves the queue. */
   signal: AbortSignal;
 }
+
+export type LeaseNeeds = Pick<LeaseRequest, 'vendor' | 'model' | 'item' | 'estimatedInputTokens'>;
 
 export interface Lease {
   keyId: string;
   key: Secret;
-  /** The response, as far as limits are concerned, once its headers and, for an error, its body are there. */
+  /** To be called with the response, once its headers and, for an error, its body are there. */
   answered(answer: VendorAnswer): Ruling;
-  /** What it used in the end; a stream knows that last. Idempotent; without it the tokens stay as estimated. */
+  /** Ends the lease with what the request used; null: as estimated. Idempotent. */
   finished(usage: Usage | null): void;
-  /** Nothing was sent, or the connection broke: the slot is free again, what may have been spent stays spent. */
+  /** Nothing was sent, or the connection broke: the slot is free again, the estimated use stays charged. */
   abandon(): void;
 }
 
-/** What the vendor answered, as facts. */
 export interface VendorAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
-  /** The parsed body of an error; null where there is none or it is not JSON. */
+  /** The parsed body of an error; null: there is none, or it is not JSON. */
   body: unknown;
 }
 
 /**
- * pass: hand it to the caller, with what an error means; retry: ask for another lease (waiting is the pool's business);
- * fail: no key can serve it.
+ * pass: give the response to the caller, with the classified error if it is one; retry: ask for another lease (the pool does the
+ * waiting); fail: no key can serve the request.
  */
 export type Ruling =
   | { action: 'pass'; error: AgentosError | null }
@@ -59,11 +60,11 @@ export interface LearnedLimits {
   concurrency: number | null;
 }
 
-/** A key as people see it; never the secret. */
+/** A key for people, without the secret. */
 export interface KeyView {
   id: string;
   vendor: VendorName;
-  /** Keys that draw on one quota share a group. */
+  /** Keys that share a quota are in one group. */
   group: string;
   state: KeyState;
   /** When it is expected back; null: at once, or never. */
@@ -73,15 +74,13 @@ export interface KeyView {
   reason: string | null;
 }
 
-export type PoolEvent =
-  | { type: 'key-cooling'; keyId: string; untilMs: number; why: CoolingReason }
-  | { type: 'key-dead'; keyId: string; reason: string }
-  | { type: 'groups-merged'; group: string; keyIds: string[] }
-  | { type: 'exhausted'; vendor: VendorName; reason: WaitReason; earliestMs: number | null }
-  | { type: 'resumed'; vendor: VendorName; reason: WaitReason };
+export type PoolEvent = Extract<
+  RunEvent,
+  { type: 'key-cooling' | 'key-dead' | 'groups-merged' | 'pool-exhausted' | 'pool-resumed' }
+>;
 
-/** Why a request has to wait, and until when at the earliest; null: until another one ends. */
-export interface Outlook {
+/** Why a request has to wait, and until when at the earliest; null: until another request ends. */
+export interface ExpectedWait {
   reason: WaitReason;
   untilMs: number | null;
 }
@@ -92,20 +91,12 @@ export interface Pool {
    * `provider-quota` (not before the deadline), or with the signal's reason.
    */
   acquire(request: LeaseRequest): Promise<Lease>;
-  outlook(request: Pick<LeaseRequest, 'vendor' | 'model' | 'item' | 'estimatedInputTokens'>): Outlook;
-  /** A lease if one can be had now and no other caller is waiting, else null. */
+  expectedWait(request: LeaseNeeds): ExpectedWait;
+  /** A lease if one is possible now and no other request waits, else null. */
   tryAcquire(request: LeaseRequest): Lease | null;
-  /** True as soon as a key could serve; false when the time is over. */
+  /** True as soon as a key is available; false after the timeout. */
   waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean>;
   view(): KeyView[];
-  /** live = available + reserved (all that may be in flight is) + cooling; waiting counts requests. */
-  counts(vendor: VendorName): PoolCounts;
-}
-
-export interface PoolCounts {
-  live: number;
-  available: number;
-  reserved: number;
-  cooling: number;
-  waiting: number;
+  /** live keys = available + reserved (as many in flight as allowed) + cooling; waiting counts requests. */
+  counts(vendor: VendorName): Record<'live' | 'available' | 'reserved' | 'cooling' | 'waiting', number>;
 }

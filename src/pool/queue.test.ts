@@ -10,14 +10,14 @@ function serve(queue: FairQueue<string>): string | undefined {
   return head.waiter;
 }
 
-it('is first come, first served within a workflow, but a retry goes first', () => {
+it('is first come, first served within an item, but a retry goes first', () => {
   const queue = new FairQueue<string>();
   for (const item of ['a', 'b']) queue.push('w', item, 'tail');
   queue.push('w', 'retry', 'head');
   expect([serve(queue), serve(queue), serve(queue), serve(queue)]).toEqual(['retry', 'a', 'b', undefined]);
 });
 
-it('gives a workflow that was away no claim on the time it missed', () => {
+it('gives an item that was away no claim on the time it missed', () => {
   const queue = new FairQueue<string>();
   queue.push('late', 'late-0', 'tail');
   serve(queue);
@@ -29,7 +29,7 @@ it('gives a workflow that was away no claim on the time it missed', () => {
   expect(next.filter((item) => item.startsWith('late')).length).toBeGreaterThanOrEqual(3);
 });
 
-it('does not count a turn that came to nothing', () => {
+it('does not count a turn that was of no use', () => {
   const queue = new FairQueue<string>();
   for (const workflow of ['x', 'y']) for (let n = 0; n < 3; n++) queue.push(workflow, `${workflow}${n}`, 'tail');
   const first = serve(queue);
@@ -37,7 +37,7 @@ it('does not count a turn that came to nothing', () => {
   expect([first, serve(queue)]).toEqual(['x0', 'x1']);
 });
 
-it('never lets one of those who wait get more than a turn ahead of another, whatever it costs', () => {
+it('never lets a waiting item get more than a turn ahead of another, whatever a turn costs', () => {
   const turns = fc.array(
     fc.record({ workflow: fc.integer({ min: 0, max: 4 }), cost: fc.double({ min: 0.1, max: 5, noNaN: true }) }),
     {

@@ -5,7 +5,7 @@ import type { Lease, LeaseRequest } from './port.ts';
 
 interface Line<T> {
   waiting: T[];
-  /** Virtual time at which what it has been given is paid off. */
+  /** Virtual time at which the turns that it got are paid off. */
   finish: number;
 }
 
@@ -13,13 +13,13 @@ interface First<T> {
   owner: string;
   waiter: T;
   finish: number;
-  /** By how much it has had more than the one whose turn it is. */
+  /** How much more it got than the owner whose turn it is. */
   behind: number;
 }
 
 /**
- * Start-time fair queueing: the owner that has been given least comes first, first come first served within an owner. An
- * owner that was away has no claim on the time it missed.
+ * Start-time fair queueing: the owner that got least comes first; within an owner, first come, first served. An owner that was
+ * away has no claim on the time it missed.
  */
 export class FairQueue<T> {
   readonly #lines = new Map<string, Line<T>>();
@@ -58,13 +58,13 @@ export class FairQueue<T> {
     const line = this.#lines.get(owner) ?? { waiting: [], finish: this.#virtual };
     this.#lines.set(owner, line);
     const start = Math.max(line.finish, this.#virtual);
-    // Not past those who still wait: that one was served early is no reason for them to lose their claim.
+    // Not past owners that still wait: they must not lose their claim because another one was served early.
     const waiting = this.firsts()[0]?.finish ?? start;
     this.#virtual = Math.max(this.#virtual, Math.min(start, waiting));
     line.finish = start + cost;
   }
 
-  /** The turn came to nothing: it is not counted. */
+  /** The turn was of no use, so it does not count. */
   refund(owner: string, cost: number): void {
     const line = this.#lines.get(owner);
     if (line !== undefined) line.finish -= cost;
@@ -91,7 +91,7 @@ export interface Waiter {
   refused: (error: AgentosError) => void;
 }
 
-/** By how many turns an item may be served early because the free key is the one that knows its prompts. */
+/** By how many turns an item may be served early because the free key has its prompts cached. */
 const AFFINITY_TURNS = 1;
 
 /** The requests that wait for one model of one vendor. */
@@ -115,7 +115,7 @@ export class ModelQueue extends FairQueue<Waiter> {
     this.#lastKeys.set(item, keyId);
   }
 
-  /** The waiter whose turn it is, or one hardly behind whose item had the free key before. */
+  /** The waiter whose turn it is, or one shortly behind it whose item used this key before. */
   nearestTo(keyId: string): Waiter | null {
     const [first, ...others] = this.firsts();
     if (first === undefined) return null;
@@ -124,7 +124,7 @@ export class ModelQueue extends FairQueue<Waiter> {
     return (near ?? first).waiter;
   }
 
-  /** In usual requests: the larger of the shares that it takes of the requests and of the tokens. */
+  /** In usual requests: the larger of its share of the requests and its share of the tokens. */
   turnCost(tokens: number, perMinute: { requests: number | null; tokens: number | null }): number {
     this.#usualTokens = (this.#usualTokens ?? tokens) * 0.95 + tokens * 0.05;
     if (perMinute.tokens === null) return 1;
@@ -145,7 +145,7 @@ export class ModelQueue extends FairQueue<Waiter> {
   }
 }
 
-/** Why a wait that can't end in time is not begun or not continued. `inMs`: until the first key is back, if known. */
+/** For a wait that can't end in time. `inMs`: until the first key is back; 0: unknown. */
 export function quotaRefusal(provider: VendorName, inMs: number): AgentosError {
   const retryAfterMs = inMs > 0 ? Math.ceil(inMs) : null;
   const detail =

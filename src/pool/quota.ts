@@ -1,10 +1,11 @@
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { Bucket, type Charge } from './bucket.ts';
+import { ConcurrencyLimit } from './concurrency.ts';
 import { type AnswerLimits, DIMENSIONS, type Dimension } from './limits.ts';
 import type { CoolingReason, LearnedLimits } from './port.ts';
 
-/** Limits that the user knows. The others are learned. */
+/** Limits that the user configured. The others are learned. */
 export interface RateLimits {
   requestsPerMinute?: number | undefined;
   /** Input and output together. */
@@ -14,7 +15,7 @@ export interface RateLimits {
   concurrency?: number | undefined;
 }
 
-/** What one request holds of a model's quota until it has ended. */
+/** What one request holds of a model's quota until it ends. */
 export interface Charges extends Record<Dimension, Charge> {
   estimatedInput: number;
 }
@@ -30,10 +31,10 @@ interface QuotaOptions {
 const FIRST_OUTPUT_GUESS = 200;
 const FIRST_BACKOFF_MS = 500;
 const LONGEST_BACKOFF_MS = 60_000;
-/** A delay as long as this is no pause between requests, but a quota per hour or day that is used up. */
+/** A delay this long is not a pause between requests: a quota per hour or day is used up. */
 const QUOTA_DELAY_MS = 600_000;
 
-/** Whose quota it is: one or several keys, a limit on requests in flight, and a quota for each model. */
+/** One or several keys that share a quota: a limit on requests in flight, and a quota for each model. */
 export class QuotaGroup {
   readonly id: string;
   readonly concurrency: ConcurrencyLimit;
@@ -65,7 +66,7 @@ export class QuotaGroup {
     return this.#options.remembered;
   }
 
-  /** The other group's requests in flight are counted here from now on. */
+  /** Takes over the other group: its requests in flight count here from now on. */
   absorb(other: QuotaGroup, nowMs: number): void {
     this.inFlight += other.inFlight;
     this.concurrency.absorb(other.concurrency);
@@ -73,7 +74,7 @@ export class QuotaGroup {
   }
 }
 
-/** The limits of one model within one quota group: vendors count most of them per model. */
+/** The limits of one model within one quota group: vendors count most limits per model. */
 export class ModelQuota {
   readonly #vendor: VendorName;
   readonly #random: () => number;
@@ -115,12 +116,12 @@ export class ModelQuota {
     return readyMs;
   }
 
-  /** How near to running over, so that refill is lost: that of the scarcest limit. */
+  /** Of the scarcest limit: how full its bucket is. */
   fullness(nowMs: number): number {
     return Math.min(...Object.values(this.#buckets).map((bucket) => bucket.fullness(nowMs)));
   }
 
-  /** In tokens, what a request of this size is expected to use in all. */
+  /** How many tokens a request of this size is expected to use in all. */
   expectedTokens(estimatedInput: number): number {
     return this.#cost('tokens', estimatedInput).cost;
   }
@@ -150,7 +151,7 @@ export class ModelQuota {
     this.#refusals = 0;
   }
 
-  /** The request has ended and used this; null: as estimated. */
+  /** The request has ended and used this much; null: as estimated. */
   finish(charges: Charges, usage: Usage | null, nowMs: number): void {
     for (const dimension of DIMENSIONS) {
       const charge = charges[dimension];
@@ -164,7 +165,7 @@ export class ModelQuota {
     }
   }
 
-  /** Nothing was counted by the vendor; or only the request itself was. */
+  /** The vendor counted nothing (`all`), or only the request itself (`tokens`). */
   giveBack(charges: Charges, what: 'all' | 'tokens', nowMs: number): void {
     for (const dimension of DIMENSIONS) {
       const charge = charges[dimension];
@@ -172,7 +173,7 @@ export class ModelQuota {
     }
   }
 
-  /** Refused for lack of quota, after its charges were given back. Returns until when nothing is sent, and why. */
+  /** A request was refused for lack of quota, and its charges were given back. Returns until when nothing is sent, and why. */
   refused(
     charges: Charges,
     { dimension, limits, hintMs }: { dimension: Dimension; limits: AnswerLimits; hintMs: number | null },
@@ -189,7 +190,7 @@ export class ModelQuota {
     return this.block(untilMs, far ? 'quota' : dimension === 'requests' ? 'rate' : 'tokens');
   }
 
-  /** Never shortens what was asked for before. */
+  /** Never shortens an earlier block. */
   block(untilMs: number, why: CoolingReason): { untilMs: number; why: CoolingReason } {
     if (this.#blocked === null || this.#blocked.untilMs < untilMs) this.#blocked = { untilMs, why };
     return this.#blocked;
@@ -202,141 +203,34 @@ export class ModelQuota {
   }
 
   #cost(dimension: Dimension, estimatedInput: number): { cost: number; later: number } {
-    const input = estimatedInput * this.#inputFactor;
     const output = this.#usualOutput ?? FIRST_OUTPUT_GUESS;
-    switch (dimension) {
-      case 'requests':
-        return { cost: 1, later: 0 };
-      case 'tokens':
-        return { cost: input + output, later: output };
-      case 'input-tokens':
-        return { cost: input, later: 0 };
-      case 'output-tokens':
-        return { cost: output, later: output };
-    }
+    const cost = amountOf(dimension, estimatedInput * this.#inputFactor, output);
+    return { cost, later: dimension === 'requests' ? 0 : amountOf(dimension, 0, output) };
   }
 
   #used(dimension: Dimension, usage: Usage): number {
-    // OpenAI counts what came from the prompt cache, the others don't.
+    // OpenAI counts tokens read from the prompt cache, the others don't.
     const cached = this.#vendor === 'anthropic' || this.#vendor === 'google' ? usage.cacheReadTokens : 0;
-    const input = Math.max(0, usage.inputTokens - cached);
-    switch (dimension) {
-      case 'requests':
-        return 1;
-      case 'tokens':
-        return input + usage.outputTokens;
-      case 'input-tokens':
-        return input;
-      case 'output-tokens':
-        return usage.outputTokens;
-    }
+    return amountOf(dimension, Math.max(0, usage.inputTokens - cached), usage.outputTokens);
   }
 
-  /** For a refusal that doesn't say when to come again. */
+  /** For a refusal that names no delay. */
   #backoffMs(): number {
     const longest = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#refusals);
     return longest * (0.5 + this.#random() / 2);
   }
 }
 
-const FIRST_LIMIT = 3;
-const FAST_UNTIL = 8;
-const FIRST_PROBE_MS = 60_000;
-const LONGEST_PROBE_MS = 16 * FIRST_PROBE_MS;
-
-/** So many have to pass above the ceiling before it is raised: one may have slipped in as another ended. */
-const PROOFS = 3;
-
-interface Ceiling {
-  at: number;
-  probeAtMs: number;
-  waitMs: number;
-  proofs: number;
-}
-
-/**
- * How many requests may be in flight at once; no vendor says so before it refuses one. It grows only while it is what
- * holds requests back: by one for each success at first, then by about one a round. A refusal sets a ceiling, above
- * which one more is tried after 60 s, 120 s, …
- */
-class ConcurrencyLimit {
-  readonly #fixed: number;
-  #limit: number;
-  #ceiling: Ceiling | null = null;
-  #heldBack = false;
-  #mostSucceeded = 0;
-
-  /** `remembered`: what an earlier run ran into. It is a ceiling like any other, and probed soon. */
-  constructor(fixed: number | null, remembered: number | null) {
-    this.#fixed = fixed ?? Number.POSITIVE_INFINITY;
-    this.#limit = fixed ?? Math.min(FIRST_LIMIT, remembered ?? FIRST_LIMIT);
-    if (fixed === null && remembered !== null) {
-      this.#ceiling = { at: remembered, probeAtMs: 0, waitMs: 0, proofs: 0 };
-    }
-  }
-
-  get limit(): number {
-    return Math.floor(this.#limit);
-  }
-
-  /** What a refusal showed or the user configured; null while nothing has. */
-  get known(): number | null {
-    return Number.isFinite(this.#fixed) ? this.#fixed : (this.#ceiling?.at ?? null);
-  }
-
-  /** Would a refusal at this many mean that there were too many at once? Only where that many is new. */
-  suspects(inFlight: number): boolean {
-    return inFlight > 1 && (this.known === null ? inFlight >= this.#mostSucceeded - 1 : inFlight > this.known);
-  }
-
-  /** A request could go now but for this limit. */
-  heldBack(): void {
-    this.#heldBack = true;
-  }
-
-  succeeded(inFlight: number, nowMs: number): void {
-    this.#mostSucceeded = Math.max(this.#mostSucceeded, inFlight);
-    this.#prove(inFlight);
-    if (!this.#heldBack) return;
-    this.#heldBack = false;
-    const ceiling = this.#ceiling;
-    if (ceiling === null || this.limit < ceiling.at) {
-      this.#limit = Math.min(this.#fixed, this.#limit + this.#step());
-    } else if (nowMs >= ceiling.probeAtMs) {
-      this.#limit = ceiling.at + 1;
-    }
-  }
-
-  refused(inFlight: number, nowMs: number): void {
-    const at = Math.max(1, Math.min(this.limit, inFlight - 1));
-    const before = this.#ceiling?.waitMs ?? 0;
-    const waitMs = before === 0 ? FIRST_PROBE_MS : Math.min(LONGEST_PROBE_MS, before * 2);
-    this.#ceiling = { at, probeAtMs: nowMs + waitMs, waitMs, proofs: 0 };
-    this.#limit = at;
-  }
-
-  /** Two groups turned out to be one: what both had in flight together went well so far. */
-  absorb(other: ConcurrencyLimit): void {
-    const known = [this.known, other.known].filter((value) => value !== null);
-    this.#limit = known.length > 0 ? Math.min(...known) : Math.min(this.#fixed, this.#limit + other.#limit);
-    this.#mostSucceeded = Math.max(this.#mostSucceeded, other.#mostSucceeded);
-    this.#ceiling ??= other.#ceiling;
-  }
-
-  /** Where ceilings are likely, the next step is not taken before the last one has proved right. */
-  #step(): number {
-    if (this.#limit < FAST_UNTIL) return 1;
-    return this.#mostSucceeded >= this.limit ? 2 / this.#limit : 0;
-  }
-
-  #prove(inFlight: number): void {
-    const ceiling = this.#ceiling;
-    if (ceiling === null || this.limit <= ceiling.at || inFlight <= ceiling.at) return;
-    ceiling.proofs += 1;
-    if (ceiling.proofs < PROOFS) return;
-    ceiling.at += 1;
-    ceiling.proofs = 0;
-    ceiling.waitMs = 0;
-    this.#limit = Math.min(this.#fixed, ceiling.at + 1);
+/** How much of a limit a request with this much input and output takes. */
+function amountOf(dimension: Dimension, input: number, output: number): number {
+  switch (dimension) {
+    case 'requests':
+      return 1;
+    case 'tokens':
+      return input + output;
+    case 'input-tokens':
+      return input;
+    case 'output-tokens':
+      return output;
   }
 }

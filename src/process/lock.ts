@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Item } from '../core/item.ts';
@@ -38,9 +38,18 @@ export function readHolder(path: string): LockHolder | null {
 }
 
 export function isHolderAlive({ pid, processStart }: LockHolder): boolean {
-  // It never ends, and where we are it, the start is known: a lock that came with the folder would hold for ever.
-  if (pid === 1 && processStart === null) return false;
-  return isProcessAlive(pid, processStart === null ? null : Number(processStart));
+  if (processStart !== null) return isProcessAlive(pid, Number(processStart));
+  // A lock that came with the folder would hold for ever by a process that never ends: the first one, the kernel's, another user's.
+  return pid !== 1 && isProcessAlive(pid) && (!hasProgram(process.pid) || hasProgram(pid));
+}
+
+/** False where there is no /proc, too. */
+function hasProgram(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`) !== '';
+  } catch {
+    return false;
+  }
 }
 
 /** The process that works on an item, or null. */

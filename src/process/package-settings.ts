@@ -1,21 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A file in the user's home in which a package manager keeps settings. */
+/** A package manager's settings file in the user's home. */
 interface SettingsFile {
   path: string;
-  /** The lines that say where packages come from and how they are fetched. Others may be credentials, or name programs. */
+  /** Matches lines about where packages come from and how they are fetched. Other lines may hold credentials or commands. */
   line: RegExp;
 }
 
 const PIP_LINE =
   /^\s*(?:\[[\w-]+\]|(?:index-url|extra-index-url|find-links|no-index|trusted-host|cert|(?:default-)?timeout|retries|prefer-binary)\s*=.*|[ \t]+[^\s=]+)\s*$/;
 
+const NPM_LINE =
+  /^\s*(?:(?:@[^\s:=]+:)?registry|ca(?:\[\])?|cafile|strict-ssl|legacy-peer-deps|ignore-scripts|engine-strict|prefer-offline|offline|fetch-[a-z-]+|manage-package-manager-versions|package-manager-strict(?:-version)?)\s*=/;
+
 const FILES: readonly SettingsFile[] = [
-  {
-    path: '.npmrc',
-    line: /^\s*(?:(?:@[^\s:=]+:)?registry|ca(?:\[\])?|cafile|strict-ssl|legacy-peer-deps|ignore-scripts|engine-strict|prefer-offline|offline|fetch-[a-z-]+)\s*=/,
-  },
+  { path: '.npmrc', line: NPM_LINE },
+  { path: '.config/pnpm/rc', line: NPM_LINE },
   { path: '.config/pip/pip.conf', line: PIP_LINE },
   { path: '.pip/pip.conf', line: PIP_LINE },
   {
@@ -27,8 +28,8 @@ const FILES: readonly SettingsFile[] = [
 const PASSWORD = /:\/\/[^/\s@]*@/;
 
 /**
- * What of the user's settings for package managers every program of an item may know, by their paths in the home. Where
- * packages come from a mirror, an install finds none without them. A line with a password in its URL is left out.
+ * The package managers' settings that every program of an item may read, by path in the home. Without them, an install
+ * that depends on a mirror fails. Lines with a password in a URL are dropped.
  */
 export async function packageSettings(home: string): Promise<ReadonlyMap<string, string>> {
   const texts = await Promise.all(

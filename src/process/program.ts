@@ -187,6 +187,15 @@ async function firstLineOf(file: string): Promise<string> {
 }
 
 /**
+ * The PATH for programs that we start for ourselves. npm puts those of the project that one stands in first, where a repository could
+ * have one named git; a relative folder would mean another one in each place.
+ */
+export function usersPath(path: string | undefined): string {
+  const isUsers = (folder: string): boolean => isAbsolute(folder) && !/\/node_modules\/\.bin\/*$/.test(folder);
+  return (path ?? '').split(delimiter).filter(isUsers).join(delimiter);
+}
+
+/**
  * Where the shell would find it; null: nowhere. A relative folder on the PATH would mean another one in each worktree.
  * `except`: a folder in which it is not looked for.
  */

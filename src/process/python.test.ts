@@ -25,6 +25,13 @@ test('Python runs in an environment of the item’s own; packages are found wher
     PIP_DISABLE_PIP_VERSION_CHECK: '1',
     PYTHONPATH: join(plain, 'src'),
   });
+  const below = await project({ 'package.json': '{}', 'api/src/calc/__init__.py': '', 'api/setup.cfg': '' });
+  const places = { worktree: below, packages: ['api'], home: '/home', repository: '/checkout', ownVenv: true };
+  expect(await environmentOf(below)).toEqual({});
+  expect(await pythonEnvironment({ PATH: '/bin' }, places)).toMatchObject({
+    VIRTUAL_ENV: '/home/venv',
+    PYTHONPATH: join(below, 'api', 'src'),
+  });
   const flat = await project({ 'calc/__init__.py': '', 'setup.cfg': '', 'docs/conf.py': '' });
   expect(await environmentOf(flat)).toHaveProperty('PYTHONPATH', flat);
   const built = await project({ 'src/calc/__init__.py': '', 'pyproject.toml': '[build-system]\n' });

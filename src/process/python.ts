@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { delimiter, join, relative } from 'node:path';
 import { isInside } from '../core/paths.ts';
 import { type ProgramOptions, runProgram } from './program.ts';
 import type { SetupFolder } from './setup.ts';
+import { manifestText } from './text-file.ts';
 
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
 export const REQUIREMENTS =
@@ -102,18 +103,19 @@ const PYTHON_FILES = ['pyproject.toml', 'setup.py', 'setup.cfg', 'uv.lock', 'poe
  */
 export async function pythonEnvironment(
   env: Readonly<Record<string, string>>,
-  { worktree, home, repository, ownVenv }: { worktree: string; home: string; repository: string; ownVenv: boolean },
+  { worktree, packages = [], home, repository, ownVenv }: PythonPlaces,
 ): Promise<Record<string, string>> {
-  const names = new Set(await readdir(worktree));
-  if (![...names].some((name) => PYTHON_FILES.includes(name) || REQUIREMENTS.test(name) || name.endsWith('.py')))
-    return {};
+  const folders = await pythonFolders(worktree, packages);
+  if (folders.length === 0) return {};
   const venv = join(home, 'venv');
   const given = (env['PYTHONPATH'] ?? '').split(delimiter).filter(Boolean);
   const moved = given.map((path) => (isInside(repository, path) ? join(worktree, relative(repository, path)) : path));
-  const toml = await readFile(join(worktree, 'pyproject.toml'), 'utf8').catch(() => '');
-  const places = hasBuildSystem(names, toml) ? [] : [join(worktree, 'src'), worktree];
   const own: string[] = [];
-  for (const place of places) if ((await packagesIn(place)).length > 0) own.push(place);
+  for (const { folder, names } of folders) {
+    const toml = manifestText(join(folder, 'pyproject.toml'), worktree);
+    const places = hasBuildSystem(names, toml) ? [] : [join(folder, 'src'), folder];
+    for (const place of places) if ((await packagesIn(place)).length > 0) own.push(place);
+  }
   const path = [...own, ...moved].join(delimiter);
   const environment = {
     VIRTUAL_ENV: venv,
@@ -122,6 +124,27 @@ export async function pythonEnvironment(
     PIP_DISABLE_PIP_VERSION_CHECK: '1',
   };
   return { ...(ownVenv ? environment : {}), ...(path === '' ? {} : { PYTHONPATH: path }) };
+}
+
+export interface PythonPlaces {
+  worktree: string;
+  /** Folders of the packages that are tested; the top is always included. */
+  packages?: readonly string[];
+  home: string;
+  repository: string;
+  ownVenv: boolean;
+}
+
+/** The top and the package folders that contain Python. */
+async function pythonFolders(worktree: string, packages: readonly string[]) {
+  const found: { folder: string; names: ReadonlySet<string> }[] = [];
+  for (const folder of new Set([worktree, ...packages.map((each) => join(worktree, each))])) {
+    const names = await readdir(folder).catch(() => []);
+    const isPython = (name: string): boolean =>
+      PYTHON_FILES.includes(name) || REQUIREMENTS.test(name) || name.endsWith('.py');
+    if (names.some(isPython)) found.push({ folder, names: new Set(names) });
+  }
+  return found;
 }
 
 /** Folders with an `__init__.py`. */

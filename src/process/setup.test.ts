@@ -119,8 +119,56 @@ test.each<[Record<string, string>, string]>([
 ])('after a change of %o the lock file may follow', async (files, command) => {
   const folder = await testFolder();
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  expect(await detectSetup(folder, '/nowhere', 'updated')).toBe(command);
+  expect(await detectSetup(folder, '/nowhere', { locks: 'updated' })).toBe(command);
   expect(Object.keys(files).every(isSetupFile)).toBe(true);
+});
+
+const WORKSPACE = '{"workspaces":["web/*"]}';
+
+test.each<[string, Record<string, string>, string[], string | null]>([
+  [
+    'without anything at the top',
+    { 'web/package.json': DEPENDS },
+    ['web'],
+    `(cd 'web' && npm install --no-package-lock ${NPM})`,
+  ],
+  [
+    'of several languages',
+    { 'web/package.json': DEPENDS, 'web/yarn.lock': '', 'api/go.mod': 'require a v1\n', 'py/setup.py': '' },
+    ['web', 'api', 'py'],
+    `(cd 'web' && yarn install --frozen-lockfile --non-interactive) && (cd 'api' && go mod download) && (cd 'py' && ${pip('-e .')})`,
+  ],
+  [
+    'that a workspace installs',
+    { 'package.json': WORKSPACE, 'web/a/package.json': DEPENDS },
+    ['web/a'],
+    `npm install --no-package-lock ${NPM}`,
+  ],
+  [
+    'of a workspace below the top',
+    { 'web/package.json': WORKSPACE, 'web/package-lock.json': '', 'web/a/package.json': DEPENDS },
+    ['web/a'],
+    `(cd 'web' && npm ci ${NPM})`,
+  ],
+  [
+    'with a lock file of its own',
+    { 'package.json': WORKSPACE, "we'b/package.json": DEPENDS, "we'b/pnpm-lock.yaml": '' },
+    ["we'b"],
+    `npm install --no-package-lock ${NPM} && (cd 'we'\\''b' && pnpm install --frozen-lockfile)`,
+  ],
+  [
+    'of a Cargo workspace',
+    { 'Cargo.toml': '[workspace]\n', 'a/Cargo.toml': '[dependencies]\nb = "1"\n' },
+    ['a'],
+    'cargo fetch',
+  ],
+])('the set-up of a package %s', async (_, files, packages, command) => {
+  const folder = await testFolder();
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+  expect(await detectSetup(folder, '/nowhere', { packages })).toBe(command);
 });
 
 test('what is installed depends on manifests and lock files, wherever they are, and on nothing else', () => {

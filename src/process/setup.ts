@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
@@ -6,36 +6,54 @@ import { parseJson } from '../core/json.ts';
 import { reasonIn } from '../core/reason.ts';
 import { findProgram, type ProgramOptions, runProgram } from './program.ts';
 import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
+import { manifestText } from './text-file.ts';
 
 /**
- * What prepares a worktree, by the files that say so; null: there is nothing to prepare. `updated`: manifests were changed,
- * and lock files are to follow them. `path`: where programs are looked for.
+ * The command that prepares a worktree, by its manifests and lock files; null: nothing to prepare. `path`: the PATH in which
+ * programs are looked up. `locks`: `updated` if manifests were changed and lock files have to follow. `packages`: folders of
+ * the packages that are tested, which may have dependencies of their own.
  */
 export async function detectSetup(
   directory: string,
   path: string | undefined,
-  locks: 'frozen' | 'updated' = 'frozen',
+  { locks = 'frozen', packages = [] }: { locks?: 'frozen' | 'updated'; packages?: readonly string[] } = {},
 ): Promise<string | null> {
-  const names = new Set(await readdir(directory).catch(() => [] as string[]));
-  const folder: SetupFolder = {
-    names,
-    read: (name) => readFile(join(directory, name), 'utf8').catch(() => ''),
-    updatesLocks: locks === 'updated',
-    has: async (program) => (await findProgram(program, path)) !== null,
-  };
+  const covered = new Set<Ecosystem>();
   const commands: string[] = [];
-  for (const detect of [nodeSetup, pythonSetup, goSetup, rustSetup, rubySetup, phpSetup]) {
-    const command = await detect(folder);
-    if (command !== null) commands.push(command);
+  for (const folder of withFoldersAbove(packages)) {
+    const place = join(directory, folder);
+    const setupFolder: SetupFolder = {
+      names: new Set(await readdir(place).catch(() => [] as string[])),
+      read: async (name) => manifestText(join(place, name), directory),
+      updatesLocks: locks === 'updated',
+      has: async (program) => (await findProgram(program, path)) !== null,
+    };
+    for (const ecosystem of ECOSYSTEMS) {
+      if (covered.has(ecosystem) && !ecosystem.isOwn?.(setupFolder.names)) continue;
+      const command = await ecosystem.detect(setupFolder);
+      if (command !== null) commands.push(folder === '' ? command : `(cd ${quoted(folder)} && ${command})`);
+      if (await ecosystem.covers?.(setupFolder)) covered.add(ecosystem);
+    }
   }
   return commands.length === 0 ? null : commands.join(' && ');
 }
 
-/** Where tests need what a build makes, a set-up that makes it; null: there is no script for one. */
+function quoted(folder: string): string {
+  return `'${folder.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The top, the folders, and all folders in between; outer ones first. */
+function withFoldersAbove(folders: readonly string[]): string[] {
+  const all = folders.flatMap((folder) => {
+    const parts = folder.split('/');
+    return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
+  });
+  return [...new Set(['', ...all])];
+}
+
+/** The set-up with the build script, for tests that need its output; null: there is no such script. */
 export async function setupWithBuild(directory: string, path: string | undefined): Promise<string | null> {
-  const json = packageSchema.safeParse(
-    parseJson(await readFile(join(directory, 'package.json'), 'utf8').catch(() => '')),
-  ).data;
+  const json = packageSchema.safeParse(parseJson(manifestText(join(directory, 'package.json'), directory))).data;
   if (typeof json?.scripts?.['build'] !== 'string') return null;
   const setup = await detectSetup(directory, path);
   const manager = /^(?:pnpm|yarn|bun)\b/.exec(setup ?? '')?.[0] ?? 'npm';
@@ -55,14 +73,14 @@ export interface SetupOptions {
   onGroup?: (leader: number, ended: boolean) => void;
 }
 
-/** Runs it to its end. A failure stays one until a person does something; running out of time may pass. */
+/** Runs the set-up. A failure is permanent until a person does something; a timeout is transient. */
 export async function runSetup({ directory, ...program }: SetupOptions): Promise<void> {
   const { command, timeoutMs } = program;
   const end = await runProgram({ ...program, cwd: directory, maySleep: true });
   if (end.exitCode === 0 && !end.timedOut) return;
   const said = reasonIn(end.tail);
   const detail = end.timedOut
-    ? `it was not done after ${Math.round(timeoutMs / 1_000)} s${said ? `: ${said}` : ''}`
+    ? `timed out after ${Math.round(timeoutMs / 1_000)} s${said ? `: ${said}` : ''}`
     : said || (end.signal === null ? 'it said nothing' : `ended by ${end.signal}`);
   throw new AgentosError(
     { code: 'setup-failed', command, exitCode: end.exitCode, detail },
@@ -70,15 +88,24 @@ export async function runSetup({ directory, ...program }: SetupOptions): Promise
   );
 }
 
-/** The top of a checkout. */
+/** A folder with manifests. */
 export interface SetupFolder {
   names: ReadonlySet<string>;
-  /** Empty where it can't be read. */
+  /** Empty if the file can't be read. */
   read: (name: string) => Promise<string>;
-  /** Whether lock files may be brought in line with changed manifests, instead of being required to be. */
+  /** Whether lock files may be updated to match changed manifests. */
   updatesLocks: boolean;
-  /** Whether a program is on the search path. */
+  /** Whether a program is on PATH. */
   has: (program: string) => Promise<boolean>;
+}
+
+/** How the packages of one language are installed. */
+interface Ecosystem {
+  detect: (folder: SetupFolder) => Promise<string | null>;
+  /** Whether the set-up of this folder also installs the packages below it. */
+  covers?: (folder: SetupFolder) => Promise<boolean>;
+  /** Whether a folder below has a set-up of its own nevertheless. */
+  isOwn?: (names: ReadonlySet<string>) => boolean;
 }
 
 const SETUP_FILES: ReadonlySet<string> = new Set([
@@ -105,7 +132,7 @@ const SETUP_FILES: ReadonlySet<string> = new Set([
   'composer.lock',
 ]);
 
-/** Whether what is installed depends on a file, in whatever folder it is. */
+/** Whether installed packages depend on this file, in any folder. */
 export function isSetupFile(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return SETUP_FILES.has(name) || REQUIREMENTS.test(name);
@@ -141,7 +168,7 @@ async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<st
   return isNeeded ? `npm install --no-package-lock ${NPM_FLAGS}` : null;
 }
 
-/** The lock file of yarn 1 says so itself; every later one begins its own with `__metadata`. */
+/** Lock files of yarn 2 and later start with `__metadata`. */
 function yarnSetup(packageManager: string | undefined, lock: string, updatesLocks: boolean): string {
   const isClassic = packageManager?.startsWith('yarn@1.') ?? !/^__metadata:/m.test(lock);
   if (isClassic) return `yarn install${updatesLocks ? '' : ' --frozen-lockfile'} --non-interactive`;
@@ -174,7 +201,7 @@ const composerSchema = z.looseObject({
   'require-dev': z.looseObject({}).optional().catch(undefined),
 });
 
-/** Without packages it only writes the loader of the project's own classes. */
+/** Without dependencies, only the class loader is generated. */
 async function phpSetup({ names, read, updatesLocks, has }: SetupFolder): Promise<string | null> {
   if (!names.has('composer.json') || !(await has('composer'))) return null;
   const json = composerSchema.safeParse(parseJson(await read('composer.json'))).data;
@@ -183,6 +210,23 @@ async function phpSetup({ names, read, updatesLocks, has }: SetupFolder): Promis
   const install = (verb: string): string => `composer ${verb} --no-interaction --no-progress`;
   return updatesLocks ? `{ ${install('install')} || ${install('update')}; }` : install('install');
 }
+
+async function isNodeWorkspace({ names, read }: SetupFolder): Promise<boolean> {
+  if (names.has('pnpm-workspace.yaml')) return true;
+  return packageSchema.safeParse(parseJson(await read('package.json'))).data?.workspaces !== undefined;
+}
+
+const NODE_LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb'];
+const PYTHON_LOCKS = ['uv.lock', 'poetry.lock', 'pdm.lock'];
+
+const ECOSYSTEMS: readonly Ecosystem[] = [
+  { detect: nodeSetup, covers: isNodeWorkspace, isOwn: (names) => NODE_LOCKS.some((lock) => names.has(lock)) },
+  { detect: pythonSetup, covers: async ({ names }) => PYTHON_LOCKS.some((lock) => names.has(lock)) },
+  { detect: goSetup },
+  { detect: rustSetup, covers: async ({ names }) => names.has('Cargo.toml') },
+  { detect: rubySetup },
+  { detect: phpSetup },
+];
 
 function hasKeys(table: string): boolean {
   return /^\s*["']?[\w-]+/m.test(table.replace(/^\s*#.*$/gm, ''));

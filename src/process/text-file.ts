@@ -47,6 +47,15 @@ export function readText(path: string, inside: string | null, most = Number.POSI
   }
 }
 
+/** The first megabyte of a file that says how a checkout is built or tested; empty where it is no text in that folder. */
+export function manifestText(path: string, inside: string): string {
+  try {
+    return readText(path, inside, LARGEST_BYTES) ?? '';
+  } catch {
+    return '';
+  }
+}
+
 /** Names in a folder of the repository, sorted; none where there is no such folder. Throws `file-unreadable`. */
 export function namesInside(folder: string, inside: string): string[] {
   try {

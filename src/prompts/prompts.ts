@@ -30,10 +30,7 @@ import writeAgain from './write-again.md';
 import writeCode from './write-code.md';
 import writeTests from './write-tests.md';
 
-/**
- * Each with what it may refer to besides. A repository's own prompt with another name in it is refused before anything
- * starts.
- */
+/** Each with its placeholders. A repository's own prompt with another placeholder is refused before anything starts. */
 const BUILT_IN = {
   drafter: [drafter],
   reviewer: [reviewer],
@@ -66,14 +63,14 @@ const BUILT_IN = {
 export type PromptName = keyof typeof BUILT_IN;
 export const PROMPT_NAMES = Object.keys(BUILT_IN) as PromptName[];
 
-/** Their placeholders are for the drafter to replace. */
+/** The drafter replaces their placeholders. */
 const TEMPLATES: ReadonlySet<PromptName> = new Set(['lld-template', 'issue-template'] as const);
 
 export interface Prompts {
   fill(name: PromptName, values?: Record<string, string | number>): string;
 }
 
-/** The built-in prompts with those that a repository brings (`agentos/prompts/<name>.md`) in their place. */
+/** The built-in prompts, or the repository's own (`agentos/prompts/<name>.md`) in place of them. */
 export function createPrompts(overrides: ReadonlyMap<PromptName, PromptFile>): Prompts {
   for (const [name, { file, text }] of overrides) {
     if (text.trim() === '') throw new AgentosError({ code: 'prompt-invalid', file, reason: 'is empty' });
@@ -102,7 +99,6 @@ export function createPrompts(overrides: ReadonlyMap<PromptName, PromptFile>): P
   };
 }
 
-/** A repository's own prompts. */
 export type PromptFiles = [name: PromptName, prompt: PromptFile][];
 
 interface PromptFile {
@@ -110,7 +106,7 @@ interface PromptFile {
   text: string;
 }
 
-/** Those under `agentos/prompts/`; checked, so that one that can't be filled is refused before anything starts. */
+/** The repository's own prompts. One that can't be filled is refused before anything starts. */
 export function readPromptFiles(directory: string): PromptFiles {
   const files: PromptFiles = [];
   for (const name of PROMPT_NAMES) {

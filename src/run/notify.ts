@@ -24,7 +24,7 @@ interface NotifierOptions {
   warn: (text: string) => void;
 }
 
-interface Notifier {
+export interface Notifier {
   subscriber: Subscriber;
   /** Resolves when the command has ended, or had its time. */
   ended(summary: Summary, withinMs: number): Promise<void>;
@@ -71,17 +71,15 @@ export function createNotifier({ project, settings, summary, warn }: NotifierOpt
     // A moment later the run may have ended, which says it all.
     if (!isRecent && !timers.has(occasion)) timers.set(occasion, setTimeout(() => begin(occasion), MOMENT_MS).unref());
   };
-  const isOff = settings.command === null && !settings.desktop;
   return {
     subscriber(event) {
-      if (isOff) return;
       if (event.type === 'item-finished' && event.status === 'discuss') onOccasion('needs-person');
       const isPause = event.type === 'pool-exhausted' && event.reason === 'quota';
       if (isPause && (event.forMs === null || event.forMs >= LONG_PAUSE_MS)) onOccasion('paused');
     },
     async ended(about, withinMs) {
       for (const timer of timers.values()) clearTimeout(timer);
-      if (!isOff) await Promise.all([...underWay, tell('ended', about, Math.min(withinMs, COMMAND_MS))]);
+      await Promise.all([...underWay, tell('ended', about, Math.min(withinMs, COMMAND_MS))]);
     },
   };
 }

@@ -7,9 +7,10 @@ import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
 import { pathsOf, type WorkflowName } from '../core/paths.ts';
 import type { PlannedItem } from '../core/plan.ts';
-import { pipelineNamed } from './batches.ts';
-import { coordinatedItem, endedAlready, isOpen, nextStage, type StageOptions, stagesAhead } from './pipeline.ts';
+import { pipelineNamed } from './batches/pipelines.ts';
+import { isOpen, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
+import { createRunItems, endedAlready, type RunItems, type RunItemsOptions } from './run-items.ts';
 
 const ID = parseItemId('42');
 const BOTH = pipelineNamed('run');
@@ -33,13 +34,18 @@ function planned(part: Partial<PlannedItem> = {}): PlannedItem {
   };
 }
 
-async function options(lld: string | null): Promise<StageOptions> {
+async function options(lld: string | null): Promise<RunItemsOptions> {
   const root = await testFolder();
   const paths = pathsOf(root, join(root, '.agentos'));
   await mkdir(dirname(paths.lld(ID)), { recursive: true });
   if (lld !== null) await writeFile(paths.lld(ID), lld);
-  const shared = { runId: 'r', prompts: [], fresh: new Map(), isSelected: false, sandbox: null, accessOf: () => null };
-  return { project: { paths } as Project, pipeline: BOTH, ...shared };
+  const shared = { runId: 'r', prompts: [], isSelected: false, sandbox: null };
+  const project = { paths } as Project;
+  return { project, pipeline: BOTH, ...shared, onRead: () => undefined, accessOf: () => null };
+}
+
+async function items(lld: string | null): Promise<RunItems> {
+  return createRunItems(await options(lld));
 }
 
 const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({
@@ -52,7 +58,7 @@ const end = (workflow: WorkflowName, status: ItemStatus): CoordinatedEnd => ({
   outputs: [],
 });
 
-test('nothing is needed for stages that all items are past', () => {
+test('stages that all items have passed are not ahead', () => {
   const ahead = (...items: PlannedItem[]): string[] => stagesAhead(BOTH, items).map(({ workflow }) => workflow);
   expect(ahead(planned())).toEqual(['lld', 'implement']);
   expect(ahead(planned({ workflow: 'implement' }))).toEqual(['implement']);
@@ -60,32 +66,32 @@ test('nothing is needed for stages that all items are past', () => {
   expect(ahead()).toEqual([]);
 });
 
-test('a stage announces the one that follows, so that others can come after it', async () => {
-  const stages = await options(null);
-  expect(coordinatedItem(planned(), planned({ after: ['7'] }), stages)).toMatchObject({
+test('a stage announces the stage that follows, so that other items can wait for it', async () => {
+  const stages = await items(null);
+  expect(stages.stage(planned(), planned({ after: ['7'] }))).toMatchObject({
     id: 'lld-42',
     after: ['lld-7'],
     announces: 'implement-42',
   });
-  const last = coordinatedItem(planned({ workflow: 'implement' }), planned({ after: ['7'] }), stages);
+  const last = stages.stage(planned({ workflow: 'implement' }), planned({ after: ['7'] }));
   expect(last).toMatchObject({ id: 'implement-42', after: ['implement-7'] });
   expect(last.announces).toBeUndefined();
 });
 
-test('what an approved design changes and builds on decides when its implementation may start', async () => {
+test('an implementation may start depending on the files and items that its design names', async () => {
   const lld = '# 42\n\n### 2.1 Files Changed\n\n| File | Change Type |\n| --- | --- |\n| `src/a.ts` | Modify |\n';
-  const stages = await options(lld);
-  expect(nextStage(end('lld', 'succeeded'), stages)).toMatchObject([{ id: 'implement-42', exclusive: ['src/a.ts'] }]);
+  const stages = await items(lld);
+  expect(stages.next(end('lld', 'succeeded'))).toMatchObject([{ id: 'implement-42', exclusive: ['src/a.ts'] }]);
   for (const status of ['discuss', 'failed', 'cancelled', 'skipped'] as const)
-    expect(nextStage(end('lld', status), stages)).toEqual([]);
-  expect(nextStage(end('implement', 'succeeded'), stages)).toEqual([]);
+    expect(stages.next(end('lld', status))).toEqual([]);
+  expect(stages.next(end('implement', 'succeeded'))).toEqual([]);
 });
 
-test('a design that can’t be read holds nothing up: its own stage refuses it', async () => {
-  expect(nextStage(end('lld', 'succeeded'), await options(null))).toMatchObject([{ exclusive: [], after: [] }]);
+test('a design that can’t be read holds no other item up', async () => {
+  expect((await items(null)).next(end('lld', 'succeeded'))).toMatchObject([{ exclusive: [], after: [] }]);
 });
 
-test('items that need no worker end at once', async () => {
+test('items that need no worker have their end from the plan', async () => {
   const { project, pipeline } = await options(null);
   const error = { problem: { code: 'internal', detail: 'x' }, retry: 'permanent' } as const;
   expect(await endedAlready(planned({ state: 'unreadable', error }), project, pipeline)).toMatchObject({

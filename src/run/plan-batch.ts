@@ -6,13 +6,13 @@ import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { type Schedule, scheduleOf } from '../core/schedule.ts';
 import { wordingOf } from '../core/wording.ts';
-import { createGit } from '../git/git.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/require-models.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
-import { type Batch, type CollectedItem, castsOf, isOpen, type Pipeline, rolesOf } from './pipeline.ts';
+import { type Batch, type CollectedItem, isOpen, type Pipeline } from './pipeline.ts';
 import { plannedCost } from './planned-cost.ts';
+import { modelUses } from './prepare-run.ts';
 import type { Project } from './project.ts';
 
 interface PlanOptions {
@@ -20,38 +20,34 @@ interface PlanOptions {
   pipeline: Pipeline;
   ids: readonly ItemId[] | 'all';
   parallel: number;
-  /** Only the plan is wanted: then it also says what will probably be paid. */
+  /** The plan is shown and not run: it also has a cost estimate. */
   isDryRun: boolean;
 }
 
+/** An item with the stage that it is at. */
 interface Staged {
   item: CollectedItem;
   stage: Batch;
 }
 
-/** What `--all` passes over. */
-const LEFT_OUT: ReadonlySet<CollectedItem['state']> = new Set([
-  'done',
-  'already-done',
-  'dropped',
-  'not-ready',
-] as const);
+/** What `--all` skips. */
+const SKIPPED: ReadonlySet<CollectedItem['state']> = new Set(['done', 'already-done', 'dropped', 'not-ready'] as const);
 
-/** Reads only, and writes nothing: what there is to do, in which order, and where each item resumes. */
+/** What there is to do, in which order, and where each item resumes. Reads only. */
 export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: PlanOptions): Promise<Plan> {
-  const { paths, childEnv, config } = project;
+  const { paths, git, config } = project;
   const collected = await collect(project, pipeline, ids);
   const notes = collected.flatMap(({ item }) =>
     ids === 'all' && item.state === 'not-ready' && item.error !== null ? [noteOf(item)] : [],
   );
-  const chosen = ids === 'all' ? collected.filter(({ item }) => !LEFT_OUT.has(item.state)) : collected;
+  const chosen = ids === 'all' ? collected.filter(({ item }) => !SKIPPED.has(item.state)) : collected;
   for (const stage of pipeline.stages) {
     const items = chosen.filter((entry) => entry.stage === stage).map(({ item }) => item);
     await stage.refuse?.(project, items);
   }
-  await headCommit(createGit(paths.repository, childEnv));
+  await headCommit(git);
   readPromptFiles(paths.prompts);
-  // Listed once: asking for each of ten thousand items would cost more than all the rest.
+  // Listed once: a look for each of ten thousand items would take longer than everything else.
   const checkpoints = new Set(await readdir(paths.checkpoints).catch(() => []));
   const planned = chosen.map(({ item, stage }) => planItem(item, project, stage.workflow, checkpoints));
   if (isDryRun) await markDropped(project, planned);
@@ -59,22 +55,21 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   const priced = chosen
     .filter(({ item }, index) => item.unposted === undefined && planned[index] !== undefined && isOpen(planned[index]))
     .map(({ item, stage }) => ({ item, ahead: pipeline.stages.slice(pipeline.stages.indexOf(stage)) }));
-  const casts = castsOf(project, pipeline, open);
-  for (const { config: own, roles } of casts) requireSettings(own, project.env, roles);
+  const uses = modelUses(project, pipeline, open);
+  for (const { config: own, roles } of uses) requireSettings(own, project.env, roles);
   const { order, groups, cycles, shared } = scheduleOf(open);
   for (const item of open) item.exclusive = [...new Set([...item.files, ...(shared.get(item.id) ?? [])])];
-  const forecast = foreseen(open, chosen, shared);
+  const forecast = addForecasts(open, chosen, shared);
+  const roles = new Set(pipeline.stages.flatMap((stage) => stage.roles));
   const byId = new Map<string, PlannedItem>(open.map((item) => [item.id, item]));
   const inOrder = order.flatMap((id) => byId.get(id) ?? []).values();
   return {
     workflow: pipeline.name,
     items: planned.map((item) => (isOpen(item) ? (inOrder.next().value ?? item) : item)),
     parallel,
-    models:
-      pipeline.stages[0].models ??
-      Object.fromEntries(rolesOf(pipeline.stages).map((role) => [role, config.models[role]])),
+    models: pipeline.stages[0].models ?? Object.fromEntries([...roles].map((role) => [role, config.models[role]])),
     contextTokens: config.context.maxTokens,
-    ...(await plannedCost(project, priced, casts, isDryRun)),
+    ...(await plannedCost(project, priced, uses, isDryRun)),
     groups,
     notes: [
       ...notes,
@@ -87,18 +82,19 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   };
 }
 
-/** Beyond so many they would not be read. */
-const MOST_FORESEEN = 20;
+/** Nobody reads more lines than this. */
+const MOST_FORECAST_LINES = 20;
 
-/** Notes each item's forecast, and returns it for people. */
-function foreseen(open: readonly PlannedItem[], chosen: readonly Staged[], shared: Schedule['shared']): string[] {
+/** Adds each item's forecast to it, and returns the lines to show. */
+function addForecasts(open: readonly PlannedItem[], chosen: readonly Staged[], shared: Schedule['shared']): string[] {
   const names = new Map(chosen.map(({ item }) => [item.id, item.names]));
   const designs = open.map(({ id, files, after }) => ({ id, files, after, ...(names.get(id) ?? NO_NAMES) }));
   const all = forecastOf(designs, { shared });
   for (const item of open) item.forecast = all.get(item.id) ?? [];
   const lines = forecastLines(designs, all);
-  const more = lines.length - MOST_FORESEEN;
-  return more <= 0 ? lines : [...lines.slice(0, MOST_FORESEEN), `… and ${more} more of this kind (--json has all).`];
+  const more = lines.length - MOST_FORECAST_LINES;
+  if (more <= 0) return lines;
+  return [...lines.slice(0, MOST_FORECAST_LINES), `… and ${more} more of this kind (--json has all).`];
 }
 
 const NO_NAMES = { declares: [], adds: [], uses: [] };
@@ -117,7 +113,7 @@ async function obstacles(project: Project, { stages }: Pipeline): Promise<string
   return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();
 }
 
-/** Each item with the first stage that it has not done yet. */
+/** Each item with the first stage that is not done. */
 async function collect(project: Project, { stages }: Pipeline, ids: readonly ItemId[] | 'all'): Promise<Staged[]> {
   const [first, ...later] = stages;
   let staged: Staged[] = (await first.collect(project, ids)).map((item) => ({ item, stage: first }));
@@ -134,7 +130,7 @@ async function collect(project: Project, { stages }: Pipeline, ids: readonly Ite
 
 function noteOf({ id, error }: CollectedItem): string {
   const words = error && wordingOf(error.problem);
-  return `${id} is left out. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
+  return `Skipping ${id}. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
 }
 
 function planItem(
@@ -168,11 +164,11 @@ function planItem(
   return { ...plain, state: 'resumed', fromStep, reusedSteps: view.finished.length };
 }
 
-/** A run has still to record in the lineage that a person dropped an item; in what is shown it is dropped already. */
+/** A dry run shows items that a person has dropped as dropped, before a run records it in their lineage. */
 async function markDropped({ paths }: Project, items: PlannedItem[]): Promise<void> {
   const resumed = items.filter(({ state }) => state === 'resumed');
   if (resumed.length === 0) return;
-  const { waitingItem } = await import('./waiting-item.ts');
+  const { waitingItem } = await import('./standing/waiting-item.ts');
   for (const item of resumed)
     if (waitingItem(paths, item.id, [item.workflow])?.isDropped)
       Object.assign(item, { state: 'dropped', fromStep: null, reusedSteps: 0 });
@@ -182,7 +178,7 @@ function isDoneItem({ state }: CollectedItem): boolean {
   return state === 'done' || state === 'already-done';
 }
 
-/** Items that an item builds on and that are not built: it starts without them, with a note. */
+/** A note for each item that builds on another one which is not implemented. */
 async function missingFoundations(
   project: Project,
   { stages }: Pipeline,
@@ -201,7 +197,7 @@ async function missingFoundations(
   for (const { id, after } of open) {
     for (const other of after.filter((each) => !planned.has(each))) {
       if (!(await isDone(other)))
-        notes.push(`${id} builds on ${other}, which is not implemented: it begins without it.`);
+        notes.push(`${id} builds on ${other}, which is not implemented: it starts without it.`);
     }
   }
   return notes;

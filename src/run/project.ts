@@ -6,17 +6,17 @@ import { plainEnvironment, standardKeysAtHome, type VendorKey, withoutSecrets } 
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
-import { environmentTokens } from '../core/remote.ts';
+import { environmentTokens, hostedName } from '../core/remote.ts';
 import type { Secret } from '../core/secret.ts';
-import { createGit } from '../git/git.ts';
+import { createGit, type Git } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
 import { readText, requireInside, unreadableReason } from '../process/text-file.ts';
-import type { KeptSource } from '../source/kept.ts';
+import { createDirectorySource } from '../source/directory.ts';
+import { createIssueCache, type IssueCache } from '../source/issue-cache.ts';
 import type { IssueSource } from '../source/port.ts';
-import { createDesignCache, type DesignCache } from '../workflow/design-cache.ts';
-import { createHosts, type Hosts } from './hosts.ts';
-import { projectSource } from './project-source.ts';
+import { createDesignCache, type DesignCache } from '../workflow/designs.ts';
+import { createHosts, type Hosts } from './services/hosts.ts';
 import { requireTrusted } from './trust.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,39 +28,37 @@ export interface ProjectOptions {
   baseDir?: string | undefined;
   config?: string | undefined;
   flags: ConfigFlags;
-  /** For what needs no checked-out files. */
+  /** The command needs no checked-out files. */
   mayBeBare?: boolean;
 }
 
-/** The repository that is worked on, with its settled configuration. Opening it reads and never writes. */
+/** The target repository with its configuration. Opening it reads and never writes. */
 export interface Project {
   paths: Paths;
   config: Config;
-  /** Every key that was found, used or not: none of them is shown or handed on. */
+  /** All keys that were found, used or not: none of them may be shown or passed on. */
   keys: readonly VendorKey[];
-  /** The file that was read, or null. */
+  /** The configuration file, if there is one. */
   configFile: string | null;
-  /** What it says, as it says it. */
+  /** The content of that file. */
   settings: ConfigFile;
-  /** Our own environment, keys included. */
+  /** Our own environment, including keys. */
   env: Environment;
-  /** What programs that we start may see of it. */
+  /** The environment of programs that we start. */
   childEnv: Record<string, string>;
-  /** What designs change and build on. */
+  git: Git;
   designs: DesignCache;
-  /** Where its issues come from. */
   source: IssueSource;
-  kept: Pick<KeptSource, 'lastKnown' | 'asOf' | 'keep'>;
-  /** Services that it uses; nothing is asked of them before it is needed. */
+  issueCache: IssueCache;
   hosts: Hosts;
-  /** Keys, and the tokens that are known so far. */
+  /** Keys, and the tokens found so far. */
   secrets: () => readonly Secret[];
   mask: (text: string) => string;
 }
 
-/** For commands that only look: issues as they were last read, so that no network is needed. */
-export function lookingBack(project: Project): Project {
-  return { ...project, source: project.kept.lastKnown };
+/** For commands that only look: uses issues as last read, so that no network is needed. */
+export function withCachedIssues(project: Project): Project {
+  return { ...project, source: project.issueCache.lastKnown };
 }
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
@@ -68,14 +66,15 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const repository = await findRepository(resolve(cwd, repo ?? '.'), plainEnvironment(env), mayBeBare);
   const { file, content } = await readConfig(repository, named === undefined ? null : resolve(cwd, named));
   const resolved = resolveConfig(flags, content, env);
-  const config = file !== null && isInside(repository, file) ? withinTrust(resolved, content, env) : resolved;
+  const isOwn = file !== null && isInside(repository, file);
+  const config = isOwn ? withoutRedirectedKeys(resolved, content, env) : resolved;
   const given = baseDir ?? (env['AGENTOS_HOME'] || null);
   const base = baseDirectory(repository, given, cwd);
   const git = createGit(repository, plainEnvironment(env));
   const isTracked = async (): Promise<boolean> => {
     const inside = isInside(repository, base) ? relative(repository, base) : '';
     if (inside === '') return false;
-    // In other letters too: not every file system tells them apart. A bare repository has no such files.
+    // Ignores case, because some file systems do. A bare repository has no such files.
     const listing = git.text(['ls-files', '--', `:(icase,literal,top)${inside}`]);
     return (await (mayBeBare ? listing.catch(() => '') : listing)) !== '';
   };
@@ -95,7 +94,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     repository,
     onSecret: (secret) => secrets.add(secret),
   });
-  const { source, ...kept } = projectSource(config, paths, hosts);
+  const { source, cache: issueCache } = issuesOf(config, paths, hosts);
   const project: Project = {
     paths,
     config,
@@ -104,9 +103,10 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     settings: content,
     env,
     childEnv,
+    git: createGit(repository, childEnv),
     designs: createDesignCache(paths.designs),
     source,
-    kept,
+    issueCache,
     hosts,
     secrets: secrets.all,
     mask: secrets.mask,
@@ -115,7 +115,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   return project;
 }
 
-/** What must not be shown; a token may be found later than the rest. */
+/** What must not be shown. Tokens are added when they are found. */
 function createSecrets(first: readonly Secret[]) {
   let known = [...first];
   let mask = createMask(known);
@@ -130,8 +130,8 @@ function createSecrets(first: readonly Secret[]) {
   };
 }
 
-/** What a repository's own configuration can't have, trusted or not. */
-function withinTrust(config: Config, { endpoints = {} }: ConfigFile, env: Environment): Config {
+/** A repository's own configuration can't redirect standard keys to another endpoint, trusted or not. */
+function withoutRedirectedKeys(config: Config, { endpoints = {} }: ConfigFile, env: Environment): Config {
   const { kept, withheld } = standardKeysAtHome(config.keys, endpoints, env);
   return { ...config, keys: kept, withheld: [...new Set(withheld.map(({ vendor }) => vendor))] };
 }
@@ -145,11 +145,31 @@ async function readConfig(
     const text = readText(file, named === null ? repository : null);
     if (text === null && named === null) return { file: null, content: {} };
     if (text === null) throw new AgentosError({ code: 'config-unreadable', file, reason: 'ENOENT' });
-    // Most repositories have none, and what reads it is the most that a short command would load.
+    // Loaded only if there is a file: the YAML parser is the largest part of a short command.
     const { parseConfigFile } = await import('../core/config-reader.ts');
     return { file, content: parseConfigFile(text, named ?? 'agentos.yaml') };
   } catch (error) {
     if (codeOf(error) !== 'file-unreadable') throw error;
     throw new AgentosError({ code: 'config-unreadable', file, reason: unreadableReason(error) }, { cause: error });
   }
+}
+
+/** The one place that decides where issues come from. A service is loaded on first use. */
+function issuesOf(config: Config, paths: Paths, hosts: Hosts): ReturnType<typeof createIssueCache> {
+  const { source: setting } = config.remote;
+  if (setting === null) {
+    const source = createDirectorySource(paths.issues);
+    return { source, cache: { lastKnown: source, asOf: async () => null, startWriting: async () => undefined } };
+  }
+  let opened: Promise<IssueSource> | null = null;
+  const open = (): Promise<IssueSource> => (opened ??= hosts.source(setting));
+  const live: IssueSource = {
+    location: hostedName(setting),
+    ids: async () => (await open()).ids(),
+    look: async (id) => (await open()).look(id),
+    read: async (id) => (await open()).read(id),
+    poll: async (last) => (await open()).poll(last),
+  };
+  const name = hostedName(setting).replace(/[^\w.-]+/g, '_');
+  return createIssueCache(live, join(paths.base, 'caches', 'issues', name));
 }

@@ -5,7 +5,7 @@ import { type AgentosError, isDiskReason, type Problem } from '../core/errors.ts
 import type { Subscriber } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { diskFault } from '../process/disk.ts';
-import type { Emitter } from './emitter.ts';
+import type { Emitter } from './recording.ts';
 
 /** How a person stops a run: once politely, twice at once. */
 export interface Interruption {
@@ -76,7 +76,7 @@ type DiskProblem = Extract<Problem, { code: 'disk-unwritable' }>;
 /** Notices that a disk is full or read-only, from whatever failed because of it. Reports it once. */
 interface DiskWatch {
   /** A file of the run could not be written. */
-  refused(path: string, reason: string): void;
+  refused: (path: string, reason: string) => void;
   /** Looks at the disk when an item fails: git, tests and agents have words of their own for a full one. */
   subscriber: Subscriber;
   /** Also called if the fault is older. */

@@ -28,6 +28,11 @@ export function claimsOf({ configFile, settings, paths }: Project): Claim[] {
   return [...(isOwn ? claimsOfSettings(settings) : []), ...claimsOfPrompts(paths)];
 }
 
+/** Whether a model is a shell command. */
+export function namesProgram(model: string): boolean {
+  return /^\s*(?:command|acp)\s*:/.test(model);
+}
+
 export function claimsOfSettings(file: ConfigFile): Claim[] {
   const { models = {}, agents = {}, endpoints = {}, keys = {}, passEnvironment = [], tests, implement, sandbox } = file;
   const claims: Claim[] = [];
@@ -36,7 +41,7 @@ export function claimsOfSettings(file: ConfigFile): Claim[] {
     if (text !== '') claims.push({ effect, where, value: text });
   };
   for (const [role, model] of Object.entries(models))
-    if (/^\s*(?:command|acp)\s*:/.test(model ?? '')) add('runs', `models.${role}`, model);
+    if (namesProgram(model ?? '')) add('runs', `models.${role}`, model);
   for (const [agent, { login } = {}] of Object.entries(agents))
     if (login === 'agent') add('uses your login of', `agents.${agent}.login`, agent);
   for (const [vendor, url] of Object.entries(endpoints)) add('sends keys to', `endpoints.${vendor}`, url);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AgentosError, type Problem, toErrorRecord } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
@@ -11,12 +11,21 @@ import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.t
 import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
 import type { Issue, IssueSource } from './port.ts';
 
-/** Issues as Markdown files in one folder of the repository, `issues/<id>.md`. */
-export function createDirectorySource(directory: string): IssueSource {
-  const pathOf = (id: ItemId): string => join(directory, `${id}.md`);
+const ISSUE_CODES = { folder: 'source-missing', missing: 'issue-missing', unreadable: 'issue-unreadable' } as const;
+const BRIEF_CODES = { folder: 'briefs-missing', missing: 'brief-missing', unreadable: 'brief-unreadable' } as const;
 
+/** Idea briefs as Markdown files in one folder, `briefs/<slug>.md`. */
+export function createBriefSource(directory: string): IssueSource {
+  return createDirectorySource(directory, BRIEF_CODES);
+}
+
+/** Issues as Markdown files in one folder, `issues/<id>.md`. */
+export function createDirectorySource(
+  directory: string,
+  codes: typeof ISSUE_CODES | typeof BRIEF_CODES = ISSUE_CODES,
+): IssueSource {
   async function ids(): Promise<ItemId[]> {
-    if (!existsSync(directory)) throw new AgentosError({ code: 'source-missing', directory });
+    if (!existsSync(directory)) throw new AgentosError({ code: codes.folder, directory });
     const names = namesInside(directory, dirname(directory));
     return names
       .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
@@ -26,9 +35,9 @@ export function createDirectorySource(directory: string): IssueSource {
   }
 
   async function read(id: ItemId): Promise<Issue> {
-    const path = pathOf(id);
+    const path = join(directory, `${id}.md`);
     const unreadable = (reason: string, cause?: unknown): AgentosError =>
-      new AgentosError({ code: 'issue-unreadable', id, path, reason }, { cause });
+      new AgentosError({ code: codes.unreadable, id, path, reason }, { cause });
     let text: string | null;
     try {
       text = readText(path, directory);
@@ -38,7 +47,7 @@ export function createDirectorySource(directory: string): IssueSource {
     }
     if (text === null) {
       const near = nearest(id, await ids().catch(() => []));
-      throw new AgentosError({ code: 'issue-missing', id, path, near });
+      throw new AgentosError({ code: codes.missing, id, path, near });
     }
     if (text.trim() === '') throw unreadable('is empty');
     return parseIssue(id, text);
@@ -60,10 +69,10 @@ export function createDirectorySource(directory: string): IssueSource {
   };
 }
 
-/** A heading without markup, as nearly all are: its text is what stands there. */
+/** A heading without markup, as nearly all are: no parser is needed. */
 const PLAIN_HEADING = /^#{1,6} +([\p{L}\p{N}][\p{L}\p{N} ,.:;'()/?+-]*)(?:\n|$)/u;
 
-/** The title is the front matter's, else the first heading, else the first line, else the id. */
+/** The title comes from the front matter, else from the first heading, else from the first line. */
 export function parseIssue(id: ItemId, raw: string): Issue {
   const text = normaliseText(raw);
   const { header, body } = readHeader(text);
@@ -73,7 +82,7 @@ export function parseIssue(id: ItemId, raw: string): Issue {
   return { id, title, body: body.trim(), labels, raw: text, hash, rawHash: sha256(text.trimEnd()) };
 }
 
-/** A text without what may change and means the same to a designer: its line breaks, indentation and capitals. */
+/** Without line breaks, indentation and capitals: changing only those does not change what an issue asks for. */
 function words(text: string): string {
   return text.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim();
 }
@@ -81,41 +90,9 @@ function words(text: string): string {
 function titleOf(body: string): string {
   const plain = PLAIN_HEADING.exec(body)?.[1];
   if (plain !== undefined) return plain.trim();
-  // A backlog has thousands of these, so no more is parsed than the first block.
+  // A backlog may have thousands of issues: only the first block is parsed.
   const first = parseMarkdown(/^\s*\S[^]{0,2000}?(?=\n\s*\n|$)/.exec(body)?.[0] ?? body.slice(0, 2_000)).children[0];
   const heading = first?.type === 'heading' ? plainText(first) : '';
   const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
   return heading || (firstText.split('\n')[0]?.trim() ?? '');
-}
-
-/** Idea briefs as text files in one folder of the repository, `briefs/<slug>.md`; what goes wrong is said of a brief. */
-export function createBriefSource(directory: string): IssueSource {
-  const source = createDirectorySource(directory);
-  return {
-    location: source.location,
-    ids: () => source.ids().catch(refuse),
-    look: (id) => source.look(id).catch(refuse),
-    read: (id) => source.read(id).catch(refuse),
-    poll: (last) => source.poll(last),
-  };
-}
-
-function refuse(error: unknown): never {
-  const { problem, retry } = toErrorRecord(error);
-  const ofBrief = problemOfBrief(problem);
-  if (ofBrief === null) throw error;
-  throw new AgentosError(ofBrief, { retry, cause: error });
-}
-
-function problemOfBrief(problem: Problem): Problem | null {
-  switch (problem.code) {
-    case 'source-missing':
-      return { ...problem, code: 'briefs-missing' };
-    case 'issue-missing':
-      return { ...problem, code: 'brief-missing' };
-    case 'issue-unreadable':
-      return { ...problem, code: 'brief-unreadable' };
-    default:
-      return null;
-  }
 }

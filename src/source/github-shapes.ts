@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { parseItemId } from '../core/ids.ts';
 import { TRUSTED } from '../host/github-client.ts';
-import { outsideLine } from './outside-text.ts';
 import type { IssueHead, LinkedPullRequest } from './port.ts';
-import { closes } from './remote-issue.ts';
+import { closes, outsideLine } from './remote-issue.ts';
 
-/*
- * Of what a service answers only what is needed is asked for: Enterprise, proxies and compatible servers leave out some of the rest.
- */
+/* Schemas require only what is used: GitHub Enterprise, proxies and compatible servers leave out some of the rest. */
 
 const user = z.looseObject({ login: z.string(), type: z.string().optional() }).nullish();
 
@@ -81,9 +78,6 @@ export const editsSchema = z.looseObject({
   }),
 });
 
-/** The service notes both within the same request. */
-export const SAME_MOMENT_MS = 2_000;
-
 export function isItem({ pull_request, locked, state }: GitHubIssue): boolean {
   return !pull_request && !locked && state === 'open';
 }
@@ -92,7 +86,7 @@ export function labelsOf({ labels }: GitHubIssue): string[] {
   return labels.flatMap((label) => (typeof label === 'string' ? label : (label.name ?? [])));
 }
 
-/** GitHub does not tell capitals apart. */
+/** GitHub's labels are case-insensitive. */
 export function hasLabel(labels: readonly string[], label: string): boolean {
   return labels.some((one) => one.toLowerCase() === label.toLowerCase());
 }
@@ -106,7 +100,7 @@ export function headOf({ number, title, body, issue_dependencies_summary }: GitH
   };
 }
 
-/** When a trusted person last set one of the labels: it vouches for what the issue said then. */
+/** When one of the labels was last set, which vouches for the text as it was then. Labels that the author set don't count. */
 export function labelledMs(
   events: readonly TimelineEvent[],
   labels: readonly string[],
@@ -126,8 +120,8 @@ export function timeOf(text: string | null | undefined): number | null {
 }
 
 /**
- * Pull requests that close the issue, or are of its branch. One that was merged counts unless the issue was opened again
- * since; an open one of a stranger does not, or anybody could stop an item.
+ * Pull requests that close the issue, or whose branch is the item's. A merged one counts unless the issue was reopened since.
+ * An open one counts only from a trusted person: otherwise a stranger could block an item.
  */
 export function answersTo(
   number: number,

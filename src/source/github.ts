@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { AgentosError, codeOf, type Problem, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type Problem, toErrorRecord, usageError } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Selection } from '../core/remote.ts';
-import { type Ask, type GitHubClient, TRUSTED } from '../host/github-client.ts';
+import { type GitHubClient, repositoryAsk, TRUSTED } from '../host/github-client.ts';
+import { orElse } from '../host/port.ts';
 import {
   answersTo,
   commentSchema,
@@ -19,34 +20,34 @@ import {
   labelsOf,
   MOST_EDITS,
   pullSchema,
-  SAME_MOMENT_MS,
   type TimelineEvent,
   timeOf,
 } from './github-shapes.ts';
 import type { IssueSource } from './port.ts';
 import { doubtOf, issueFrom, type RemoteComment } from './remote-issue.ts';
 
-export interface GitHubSourceOptions {
+interface GitHubSourceOptions {
   client: GitHubClient;
-  /** As it is configured; the repository may have moved since. */
+  /** As configured; the repository may have been renamed since. */
   path: string;
   select: Selection;
 }
 
-/** Open issues of one repository. Their ids are their numbers. */
+/** GitHub updates the issue within the same request that sets its label. */
+const SAME_MOMENT_MS = 2_000;
+
+/** The open issues of one GitHub repository. Their ids are their numbers. */
 export function createGitHubSource({ client, path: given, select }: GitHubSourceOptions): IssueSource {
   const location = `github:${given}`;
   const listed = new Map<string, GitHubIssue>();
   let recent: Promise<GitHubPull[]> | null = null;
 
   const pathNow = async (): Promise<string> => (await client.repository(given)).path;
-  const below = async (route: string, what: string, parameters: Record<string, unknown> = {}): Promise<Ask> => {
-    const [owner, repo] = (await pathNow()).split('/');
-    return { what: `${what} of ${given}`, route, parameters: { owner, repo, ...parameters } };
-  };
-  /** Those that changed last; most that matter are among them, and a timeline has the others. */
+  const ask = repositoryAsk(client, given);
+  const below: typeof ask = (route, what, parameters) => ask(route, `${what} of ${given}`, parameters);
+  /** The most recently updated page; pull requests that are not on it are found by an issue's timeline. */
   const recentPulls = (): Promise<GitHubPull[]> =>
-    (recent ??= below('GET /repos/{owner}/{repo}/pulls', 'read pull requests', {
+    (recent ??= below('GET /pulls', 'read pull requests', {
       state: 'all',
       sort: 'updated',
       direction: 'desc',
@@ -70,7 +71,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
       };
       return client.list(ask, issueSchema, most);
     }
-    const ask = await below('GET /repos/{owner}/{repo}/issues', 'read issues', {
+    const ask = await below('GET /issues', 'read issues', {
       state: 'open',
       sort: 'created',
       direction: 'asc',
@@ -83,16 +84,12 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
 
   async function milestoneNumber(title: string): Promise<string> {
     if (title === '*' || title === 'none') return title;
-    const ask = await below('GET /repos/{owner}/{repo}/milestones', 'read milestones', { state: 'all' });
+    const ask = await below('GET /milestones', 'read milestones', { state: 'all' });
     const all = await client.list(ask, z.looseObject({ number: z.int(), title: z.string() }));
     const found = all.find((one) => one.title === title) ?? all.find((one) => String(one.number) === title);
     if (found !== undefined) return String(found.number);
     const known = all.map((one) => `"${one.title}"`).join(', ') || 'none';
-    throw new AgentosError({
-      code: 'usage',
-      reason: `${given} has no milestone "${title}".`,
-      hint: `There are: ${known}`,
-    });
+    throw usageError(`${given} has no milestone "${title}".`, `There are: ${known}`);
   }
 
   async function issue(id: ItemId): Promise<GitHubIssue> {
@@ -100,7 +97,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
       new AgentosError({ code: 'issue-not-taken', id, where: location, why });
     const missing = new AgentosError({ code: 'issue-missing', id, path: `${location}#${id}`, near: [] });
     if (!/^[1-9]\d{0,14}$/.test(id)) throw missing;
-    const ask = await below('GET /repos/{owner}/{repo}/issues/{number}', `read issue ${id}`, { number: Number(id) });
+    const ask = await below('GET /issues/{number}', `read issue ${id}`, { number: Number(id) });
     const found = await client.find(ask, issueSchema).catch((error: unknown) => {
       const { problem } = toErrorRecord(error);
       if (problem.code === 'host-not-found') throw missing;
@@ -120,7 +117,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
 
   async function comments(id: ItemId, count: number): Promise<RemoteComment[]> {
     if (count === 0) return [];
-    const ask = await below('GET /repos/{owner}/{repo}/issues/{number}/comments', `read comments on ${id}`, {
+    const ask = await below('GET /issues/{number}/comments', `read comments on ${id}`, {
       number: Number(id),
     });
     return (await client.list(ask, commentSchema)).map((comment) => ({
@@ -134,19 +131,16 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
   }
 
   async function timeline(id: ItemId): Promise<TimelineEvent[]> {
-    const ask = await below('GET /repos/{owner}/{repo}/issues/{number}/timeline', `read the history of ${id}`, {
+    const ask = await below('GET /issues/{number}/timeline', `read the history of ${id}`, {
       number: Number(id),
     });
-    return client.list(ask, eventSchema).catch((error: unknown) => {
-      // An issue that can be read has one; without it no label vouches for the text.
-      if (codeOf(error) !== 'host-not-found') throw error;
-      return [];
-    });
+    // Without a timeline no label vouches for the text.
+    return orElse(client.list(ask, eventSchema), []);
   }
 
   async function blockers(id: ItemId, count: number): Promise<string[]> {
     if (count === 0) return [];
-    const route = 'GET /repos/{owner}/{repo}/issues/{number}/dependencies/blocked_by';
+    const route = 'GET /issues/{number}/dependencies/blocked_by';
     const ask = await below(route, `read what blocks ${id}`, { number: Number(id) });
     const path = await pathNow();
     const open = (await client.list(ask, issueSchema)).filter(({ state }) => state === 'open');
@@ -171,7 +165,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
     location,
     async ids() {
       const { limit } = select;
-      // Asked for now, so that a start needs no request of its own.
+      // Pull requests are read now, so that starting an item needs no further request.
       const [issues] = await Promise.all([selected(), recentPulls()]);
       const items = issues.filter(isItem).slice(0, limit ?? issues.length);
       for (const one of items) listed.set(String(one.number), one);
@@ -194,7 +188,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
         isNamed: !listed.has(id),
         labelledMs: labelled,
         async changedMs() {
-          // Setting the label was the last that happened to it.
+          // Nothing happened to the issue after its label was set.
           const isQuiet = typeof labelled === 'number' && Date.parse(found.updated_at) <= labelled + SAME_MOMENT_MS;
           if (isQuiet) return null;
           const renamed = events.findLast(({ event, actor }) => event === 'renamed' && actor?.login === author);
@@ -209,7 +203,6 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
         url: found.html_url,
         updatedAt: found.updated_at,
         labels: labelsOf(found),
-        author,
         comments: said,
         blockedBy,
         answeredBy: answersTo(found.number, await pathNow(), events, pulls),
@@ -219,7 +212,7 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
     },
     async poll(last) {
       const newest = { state: 'all', sort: 'updated', direction: 'desc', per_page: 1 };
-      return client.mark(await below('GET /repos/{owner}/{repo}/issues', 'read issues', newest), last);
+      return client.mark(await below('GET /issues', 'read issues', newest), last);
     },
   };
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { AgentosError, codeOf, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, codeOf } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Selection } from '../core/remote.ts';
-import { type GitLabAsk, type GitLabClient, projectRoute } from '../host/gitlab-client.ts';
-import { outsideLine } from './outside-text.ts';
+import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
+import { orElse } from '../host/port.ts';
 import type { IssueHead, IssueSource, LinkedPullRequest } from './port.ts';
-import { doubtOf, issueFrom } from './remote-issue.ts';
+import { doubtOf, issueFrom, outsideLine } from './remote-issue.ts';
 
 const user = z.looseObject({ id: z.int(), username: z.string() }).nullish();
 
@@ -19,7 +19,6 @@ const issueSchema = z.looseObject({
   updated_at: z.string().default(''),
   author: user,
   labels: z.array(z.string()).default([]),
-  user_notes_count: z.int().default(0),
   moved_to_id: z.int().nullish(),
 });
 type GitLabIssue = z.infer<typeof issueSchema>;
@@ -51,31 +50,22 @@ const mergeRequestSchema = z.looseObject({
   author: user,
 });
 
-/** May manage issues: what GitHub calls triage. */
-const REPORTER = 20;
-
-export interface GitLabSourceOptions {
+interface GitLabSourceOptions {
   client: GitLabClient;
   path: string;
   select: Selection;
 }
 
-/** Open issues of one project. Their ids are the numbers that people see. */
+/** The open issues of one GitLab project. Their ids are the numbers that people see (`iid`). */
 export function createGitLabSource({ client, path: given, select }: GitLabSourceOptions): IssueSource {
   const location = `gitlab:${given}`;
   const listed = new Map<string, GitLabIssue>();
-  let trusted: Promise<ReadonlySet<number>> | null = null;
 
-  const below = async (route: string, what: string, query: GitLabAsk['query'] = {}): Promise<GitLabAsk> => {
-    const { path } = await client.repository(given);
-    return { what: `${what} of ${given}`, route: `GET ${projectRoute(path)}${route}`, query };
-  };
-  /** People with a say in the project, by what the project says: a note does not tell it of its author. */
-  const members = (): Promise<ReadonlySet<number>> =>
-    (trusted ??= below('/members/all', 'read the members').then(async (ask) => {
-      const all = await client.list(ask, z.looseObject({ id: z.int(), access_level: z.int() }));
-      return new Set(all.filter(({ access_level }) => access_level >= REPORTER).map(({ id }) => id));
-    }));
+  const ask = projectAsk(client, given);
+  const below = (route: string, what: string, query: GitLabAsk['query'] = {}): Promise<GitLabAsk> =>
+    ask(`GET ${route}`, `${what} of ${given}`, { query });
+  /** Some editions of GitLab lack a feature. */
+  const listIfThere = <T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T[]> => orElse(client.list(ask, schema), []);
 
   async function issue(id: ItemId): Promise<GitLabIssue> {
     const missing = new AgentosError({ code: 'issue-missing', id, path: `${location}#${id}`, near: [] });
@@ -83,7 +73,7 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
     const found = await client
       .get(await below(`/issues/${id}`, `read issue ${id}`), issueSchema)
       .catch((error: unknown) => {
-        throw toErrorRecord(error).problem.code === 'host-not-found' ? missing : error;
+        throw codeOf(error) === 'host-not-found' ? missing : error;
       });
     const notTaken = (why: 'closed' | 'locked' | 'transferred' | 'unlabelled'): AgentosError =>
       new AgentosError({ code: 'issue-not-taken', id, where: location, why });
@@ -97,7 +87,7 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
   async function blockers(id: ItemId): Promise<string[]> {
     const linkSchema = z.looseObject({ iid: z.int(), state: z.string(), link_type: z.string().default('relates_to') });
     const ask = await below(`/issues/${id}/links`, `read what blocks ${id}`);
-    const links = await client.list(ask, linkSchema).catch(withoutFeature);
+    const links = await listIfThere(ask, linkSchema);
     return links
       .filter((link) => link.link_type === 'is_blocked_by' && link.state === 'opened')
       .map(({ iid }) => `#${iid}`);
@@ -105,12 +95,12 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
 
   async function answers(id: ItemId): Promise<LinkedPullRequest[]> {
     const ask = await below(`/issues/${id}/closed_by`, `read what closes ${id}`);
-    const [all, insiders] = await Promise.all([client.list(ask, mergeRequestSchema).catch(withoutFeature), members()]);
+    const [all, members] = await Promise.all([listIfThere(ask, mergeRequestSchema), client.members(given)]);
     const reopened = all.some(({ state }) => state === 'merged') ? await reopenedAt(id) : null;
     return all.flatMap((request): LinkedPullRequest[] => {
       if (reopened !== null && request.merged_at && Date.parse(reopened) > Date.parse(request.merged_at)) return [];
       const isOwn = request.source_project_id === request.target_project_id;
-      const isTrusted = isOwn || insiders.has(request.author?.id ?? -1);
+      const isTrusted = isOwn || members.has(request.author?.id ?? -1);
       if (request.state !== 'merged' && (request.state !== 'opened' || !isTrusted)) return [];
       return [{ number: request.iid, url: request.web_url, state: request.state === 'merged' ? 'merged' : 'open' }];
     });
@@ -118,7 +108,7 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
 
   async function reopenedAt(id: ItemId): Promise<string | null> {
     const ask = await below(`/issues/${id}/resource_state_events`, `read the history of ${id}`);
-    const events = await client.list(ask, stateEventSchema).catch(withoutFeature);
+    const events = await listIfThere(ask, stateEventSchema);
     return events.findLast(({ state }) => state === 'reopened')?.created_at ?? null;
   }
 
@@ -149,21 +139,21 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
           await below(`/issues/${id}/notes`, `read notes on ${id}`, { sort: 'asc', order_by: 'created_at' }),
           noteSchema,
         );
-      const [said, blockedBy, answeredBy, insiders] = await Promise.all([
+      const [said, blockedBy, answeredBy, members] = await Promise.all([
         notes(),
         blockers(id),
         answers(id),
-        members(),
+        client.members(given),
       ]);
       const author = found.author?.username ?? 'ghost';
       const isOfAuthor = (one: { author?: { id: number } | null | undefined }): boolean =>
         one.author?.id === found.author?.id;
       const doubt = await doubtOf({
-        isAuthorTrusted: insiders.has(found.author?.id ?? -1),
+        isAuthorTrusted: members.has(found.author?.id ?? -1),
         author,
         isNamed: !listed.has(id),
-        labelledMs: await labelledMs(id, found, insiders),
-        // GitLab notes who changed title and description, and when.
+        labelledMs: await labelledMs(id, found, members),
+        // GitLab adds a system note when the title or the description changes.
         async changedMs() {
           const isChange = ({ body }: { body: string }): boolean => /^changed (?:the description|title)/.test(body);
           const change = said.findLast((note) => note.system && isOfAuthor(note) && isChange(note));
@@ -175,7 +165,7 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
         .map((note) => ({
           id: String(note.id),
           by: note.author?.username ?? 'ghost',
-          isTrusted: insiders.has(note.author?.id ?? -1),
+          isTrusted: members.has(note.author?.id ?? -1),
           at: note.created_at,
           url: `${found.web_url}#note_${note.id}`,
           body: note.body,
@@ -183,7 +173,7 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
       const { iid: number, title, description, web_url: url, updated_at: updatedAt, labels } = found;
       const body = description ?? '';
       return issueFrom(
-        { number, title, body, url, updatedAt, labels, author, comments, blockedBy, answeredBy, doubt },
+        { number, title, body, url, updatedAt, labels, comments, blockedBy, answeredBy, doubt },
         location,
       );
     },
@@ -196,24 +186,17 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
   async function labelledMs(
     id: ItemId,
     { labels }: GitLabIssue,
-    insiders: ReadonlySet<number>,
+    members: ReadonlySet<number>,
   ): Promise<number | null | 'unknown'> {
     const held = select.labels.filter((label) => labels.includes(label));
     if (held.length === 0) return null;
     const ask = await below(`/issues/${id}/resource_label_events`, `read the labels of ${id}`);
-    const events = await client.list(ask, labelEventSchema).catch(withoutFeature);
-    const set = events.findLast(
+    const set = (await listIfThere(ask, labelEventSchema)).findLast(
       ({ action, label, user: by }) =>
-        action === 'add' && held.includes(label?.name ?? '') && insiders.has(by?.id ?? -1),
+        action === 'add' && held.includes(label?.name ?? '') && members.has(by?.id ?? -1),
     );
     return set === undefined ? 'unknown' : Date.parse(set.created_at);
   }
-}
-
-/** Some editions don't have it. */
-function withoutFeature(error: unknown): [] {
-  if (codeOf(error) !== 'host-not-found') throw error;
-  return [];
 }
 
 function isItem({ state, discussion_locked }: GitLabIssue): boolean {

@@ -5,14 +5,14 @@ import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../documents/markdown.ts';
 import { namesInside, readText } from '../process/text-file.ts';
 
-/** The beginning of a document that is there already. */
+/** The beginning of an existing issue or LLD. */
 interface KnownText {
   id: ItemId;
   kind: 'issue' | 'lld';
   title: string;
   /** Without front matter. */
   text: string;
-  /** Empty where there is no front matter that matters here. */
+  /** Empty unless the front matter has one of `USED_FIELDS`. */
   header: Header;
 }
 
@@ -20,29 +20,28 @@ const HEAD_BYTES = 16_384;
 const ISSUE_NAME = /^([^.].*)\.md$/;
 const LLD_NAME = /^LLD-(.+)\.md$/;
 const FRONT_MATTER = /^---[ \t]*\n(?=[\w-]+:)[^]*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)/;
-/** Only these are worth the time of a YAML parser, ten thousand times over. */
-const TELLING_FIELD = /^(?:brief|status|title):/m;
+/** Other front matter is not parsed: with ten thousand files the YAML parser would take seconds. */
+const USED_FIELDS = /^(?:brief|status|title):/m;
 
 const NO_HEADER = readHeader('').header;
 
-/** Every issue, in natural order. One that can't be read is an error: what it is from is not known. */
+/** All issues in natural order. Throws if one can't be read, because its brief is unknown then. */
 export async function readKnownIssues(directory: string): Promise<KnownText[]> {
   return (await readHeads(directory, ISSUE_NAME)).map(({ id, head }) => knownText(id, 'issue', head));
 }
 
-/** Every approved LLD. */
 export async function readApprovedLlds(directory: string): Promise<KnownText[]> {
   const known = (await readHeads(directory, LLD_NAME)).map(({ id, head }) => knownText(id, 'lld', head));
   return known.filter(({ header }) => header.status === 'approved');
 }
 
-/** Every LLD with the hash of the body that was approved, as its front matter has it; null without one. */
+/** The `bodyHash` of every LLD; null: its front matter has none. */
 export async function readLldHashes(directory: string): Promise<Map<ItemId, string | null>> {
   const heads = await readHeads(directory, LLD_NAME);
   return new Map(heads.map(({ id, head }) => [id, /^bodyHash: "?([0-9a-f]{64})/m.exec(head)?.[1] ?? null]));
 }
 
-/** Documents are long, and no more of them is read than their beginning. */
+/** Reads only the beginning of each document. */
 async function readHeads(directory: string, name: RegExp): Promise<{ id: ItemId; head: string }[]> {
   const files = namesInside(directory, dirname(directory)).flatMap((file) => {
     const id = name.exec(file)?.[1] ?? '';
@@ -58,14 +57,14 @@ async function readHeads(directory: string, name: RegExp): Promise<{ id: ItemId;
 
 function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText {
   const block = FRONT_MATTER.exec(head)?.[0] ?? '';
-  const header = TELLING_FIELD.test(block) ? readHeader(block).header : NO_HEADER;
+  const header = USED_FIELDS.test(block) ? readHeader(block).header : NO_HEADER;
   const text = head.slice(block.length);
   const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
   const title = oneLine(header.title || firstLine);
   return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, header };
 }
 
-/** `42 - Feature: Retry` of a design is `Retry`, as in its issue. */
+/** An LLD's title `42 - Feature: Retry` becomes `Retry`, like the title of its issue. */
 function withoutNumber(title: string, id: string): string {
   return title.startsWith(`${id} - `) ? title.slice(id.length + 3).replace(/^Feature:\s*/i, '') : title;
 }

@@ -8,53 +8,52 @@ export interface Issue {
   labels: string[];
   /** The whole text, front matter included, LF only. */
   raw: string;
-  /** Of what it says, title and body: white space, letter case and front matter don't count. What an approved LLD answers. */
+  /** Of title and body, without white space, letter case and front matter. An approved LLD stores it. */
   hash: string;
-  /** Of the whole text, as earlier versions took it. */
+  /** Of the whole text; LLDs of earlier versions store it. */
   rawHash: string;
-  /** What a service knows of it beyond the text; absent for a file. */
+  /** Facts from a service; absent for a file. */
   facts?: IssueFacts;
 }
 
-/** Whether a hash that was stored is of what the issue says. */
+/** Whether a stored hash matches the issue's text. */
 export function isHashOf(stored: unknown, { hash, rawHash }: Pick<Issue, 'hash' | 'rawHash'>): boolean {
   return stored === hash || stored === rawHash;
 }
 
-/** An issue or brief as models are shown it. */
+/** An issue or brief as models see it. */
 export function shownIssue({ title, body }: Pick<Issue, 'title' | 'body'>): string {
   return `# ${title}\n\n${body}`;
 }
 
-/** What planning needs of an issue that nothing was made of yet. */
+/** What a plan needs to know about an issue without an LLD. */
 export interface IssueHead {
   id: ItemId;
   title: string;
-  /** How much text there is, for the estimate of its cost. */
+  /** The length of its text, for the cost estimate. */
   chars: number;
-  /** How many open issues it is blocked by, as far as a list says. */
+  /** The number of open issues that block it, as far as the list says. */
   blockers: number;
 }
 
 export interface IssueFacts {
   url: string;
-  /** Of the service. */
   updatedAt: string;
-  /** Open issues that it is blocked by, as people write them: `#7`. */
+  /** Open issues that block it, such as `#7`. */
   blockedBy: string[];
-  /** Pull requests that close it: merged ones, and open ones that a trusted person or this program made. */
+  /** Pull requests that close it: merged ones, and open ones by a trusted person or this program. */
   answeredBy: LinkedPullRequest[];
-  /** Why a person has to look at the text before a model does; null: a trusted person vouches for it. */
+  /** Why a person has to read the text before a model does; null: a trusted person vouches for it. */
   doubt: string | null;
   comments: {
-    /** Part of the text, by id. */
+    /** Ids of the comments that are part of the text. */
     used: string[];
-    /** By people who are not trusted: not part of it. */
+    /** The number of comments by people who are not trusted. */
     leftOut: number;
   };
-  /** What trusted people told this program in comments, oldest first. */
+  /** `/agentos` comments of trusted people, oldest first. */
   commands: IssueCommand[];
-  /** Such comments of others, which mean nothing. */
+  /** The number of `/agentos` comments of other people, which have no effect. */
   ignoredCommands: number;
 }
 
@@ -66,13 +65,13 @@ export interface LinkedPullRequest {
 
 /** `/agentos revise …` in a comment. */
 export interface IssueCommand {
-  /** Of the comment. */
+  /** The comment's id. */
   id: string;
   by: string;
   at: string;
   url: string;
   kind: 'approve' | 'revise' | 'drop';
-  /** What follows the word; empty: nothing. */
+  /** The words after the command. */
   text: string;
 }
 
@@ -80,12 +79,12 @@ export interface IssueCommand {
 export interface IssueSource {
   /** For messages: the folder, or `github:owner/name`. */
   readonly location: string;
-  /** Every id that is selected, in natural order (2 before 10). Rejects where not all of them can be known. */
+  /** All selected ids in natural order (2 before 10). Rejects if the list could be incomplete. */
   ids(): Promise<ItemId[]>;
-  /** As cheaply as it can be had; nothing more is needed of an issue that is not started. */
+  /** Uses a list that was read before, if there is one. */
   look(id: ItemId): Promise<IssueHead>;
-  /** Whole, and as it is now. Fails with `issue-missing`, `issue-unreadable`, or `issue-not-taken` where it is no item. */
+  /** The whole current text. Rejects with `issue-missing`, `issue-unreadable`, or `issue-not-taken` (closed, locked, …). */
   read(id: ItemId): Promise<Issue>;
-  /** A mark that is another one whenever something may have changed since `last`. One cheap request. */
+  /** A mark that changes whenever an issue may have changed since `last`. One request at most. */
   poll(last: string | null): Promise<string>;
 }

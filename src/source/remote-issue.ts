@@ -1,19 +1,19 @@
+import type { Nodes } from 'mdast';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { writeFrontMatter } from '../documents/header.ts';
+import { normaliseText, parseMarkdown } from '../documents/markdown.ts';
 import { parseIssue } from './directory.ts';
-import { outsideLine, outsideText } from './outside-text.ts';
 import type { Issue, IssueCommand, LinkedPullRequest } from './port.ts';
 
-/** An issue as a service has it, in words that all of them share. */
-export interface RemoteIssue {
+/** An issue of a service, in the terms that GitHub and GitLab share. */
+interface RemoteIssue {
   number: number;
   title: string;
   body: string;
   url: string;
   updatedAt: string;
   labels: string[];
-  author: string;
   comments: readonly RemoteComment[];
   blockedBy: string[];
   answeredBy: LinkedPullRequest[];
@@ -23,23 +23,23 @@ export interface RemoteIssue {
 export interface RemoteComment {
   id: string;
   by: string;
-  /** By a person with a say in the repository. */
+  /** Its author is a member of the repository. */
   isTrusted: boolean;
   at: string;
   url: string;
   body: string;
 }
 
-/** How every comment of this program begins: it is no part of an issue's text. */
-export const OWN_COMMENT = '<!-- agentos:';
+/** How every comment of this program begins. They are not part of an issue's text. */
+const OWN_COMMENT = '<!-- agentos:';
 
 const COMMAND = /^\s*\/agentos\s+(approve|revise|drop)\b[ \t]*:?([^]*)$/i;
 const ANY_COMMAND = /^\s*\/agentos\b/i;
 const LARGEST_CHARS = 1_000_000;
 
 /**
- * Title, body and the comments of the trusted as one text, in the form that an issue in a file has: the lineage keeps it, and its
- * hash says whether any of them changed.
+ * Combines title, body and the comments of trusted people into one text in the form of an issue file. The lineage stores that text,
+ * and its hash changes if any part changes.
  */
 export function issueFrom(remote: RemoteIssue, location: string): Issue {
   const id = parseItemId(String(remote.number));
@@ -71,7 +71,7 @@ export function issueFrom(remote: RemoteIssue, location: string): Issue {
   };
 }
 
-/** With its author, as a quotation: its headings are not the issue's. */
+/** As a quotation with its author, so that its headings are not taken for the issue's. */
 function commentText({ by, at, body }: RemoteComment): string {
   const text = outsideText(body);
   if (text === '') return '';
@@ -85,19 +85,21 @@ function commandIn({ id, by, at, url, body }: RemoteComment): IssueCommand[] {
   return [{ id, by, at, url, kind: kind.toLowerCase() as IssueCommand['kind'], text: outsideText(text) }];
 }
 
-/** Whether a trusted person vouches for the text as it is now. */
-export interface Vouching {
+interface Vouching {
   isAuthorTrusted: boolean;
   author: string;
-  /** A person named the issue to this program, and so vouches for what it says. */
+  /** The user named the issue on the command line, which vouches for its text. */
   isNamed: boolean;
-  /** When a trusted person set the label that selects it; null: it has none; unknown: by whom can't be told. */
+  /** When a trusted person set the selecting label; null: it has no such label; unknown: can't tell who set it. */
   labelledMs: number | null | 'unknown';
-  /** When the author, who is not trusted, last changed the text. Asked only where it matters. */
+  /** When the author last changed the text. Called only if the author is not trusted. */
   changedMs: () => Promise<number | null | 'unknown'>;
 }
 
-/** Only its author and trusted people can change the text of an issue, so that a trusted author needs no voucher. */
+/**
+ * Why no trusted person vouches for the current text; null: one does. Only its author and trusted people can change an issue, so
+ * nobody has to vouch for a trusted author.
+ */
 export async function doubtOf({
   isAuthorTrusted,
   author,
@@ -116,9 +118,8 @@ export async function doubtOf({
 
 const CLOSING = /\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+([^\s,;)]+)/gi;
 
-/** Whether the text of a pull request says that it closes an issue. `path`: the repository that each of them is in. */
-export function closes(text: string, at: { path: string; of: string; number: number }): boolean {
-  const { path, of, number } = at;
+/** Whether the text of a pull request in the repository `of` says that it closes this issue of the repository `path`. */
+export function closes(text: string, { path, of, number }: { path: string; of: string; number: number }): boolean {
   for (const [, target = ''] of text.matchAll(CLOSING)) {
     const [, named, digits] =
       /^(?:https?:\/\/[^/]+\/)?([\w./-]+?)(?:#|\/issues\/|\/-\/issues\/)(\d+)\b/.exec(target) ??
@@ -128,4 +129,42 @@ export function closes(text: string, at: { path: string; of: string; number: num
     if ((named || of).toLowerCase() === path.toLowerCase()) return true;
   }
   return false;
+}
+
+/** Control characters except line feed and tab. */
+const CONTROL = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
+/** Invisible characters, and those that change the order of text. */
+const INVISIBLE = /[\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu;
+
+/** One line of visible characters. */
+export function outsideLine(text: string): string {
+  return normaliseText(text).replace(INVISIBLE, '').replace(CONTROL, ' ').replace(/\s+/g, ' ').trim();
+}
+
+/**
+ * A text from outside as the web page shows it. Hidden parts must not reach a model, because the person who vouches for the text has
+ * not seen them.
+ */
+export function outsideText(text: string): string {
+  return withoutComments(normaliseText(text).replace(INVISIBLE, '').replace(CONTROL, '')).trim();
+}
+
+/** Removes HTML comments, except in code, where the page shows them. */
+function withoutComments(text: string): string {
+  if (!text.includes('<!--')) return text;
+  let rest = '';
+  let at = 0;
+  for (const { start, end } of htmlIn(parseMarkdown(text))) {
+    rest += text.slice(at, start) + text.slice(start, end).replace(/<!--[^]*?(?:-->|$)/g, '');
+    at = end;
+  }
+  return rest + text.slice(at);
+}
+
+function htmlIn(node: Nodes): { start: number; end: number }[] {
+  if (node.type === 'html') {
+    const start = node.position?.start.offset ?? 0;
+    return [{ start, end: node.position?.end.offset ?? start }];
+  }
+  return 'children' in node ? node.children.flatMap((child: Nodes) => htmlIn(child)) : [];
 }

@@ -12,8 +12,8 @@ import type { ExporterStart, FromExporter, ToExporter } from './exporter.ts';
 import type { SpanKind, SpanRecord } from './span.ts';
 
 /*
- * The only place that knows OpenTelemetry, in a thread of its own: what the exporter still waits for when the program has
- * nothing more to do (a connection, a delay before it tries again) ends with the thread.
+ * The only module that uses OpenTelemetry. It runs in its own thread, because its exporter has timers and connections that would
+ * keep the program alive; they end with the thread.
  */
 
 const { protocol, queue, version } = workerData as ExporterStart;
@@ -27,15 +27,12 @@ async function createExporter(): Promise<SpanExporter> {
   return new OTLPTraceExporter();
 }
 
-function tell(message: FromExporter): void {
-  parentPort?.postMessage(message);
-}
-
 function watched(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
-        tell({ spans: spans.length, failure: result.error ? reasonOf(result.error) : null });
+        const message: FromExporter = { spans: spans.length, failure: result.error ? reasonOf(result.error) : null };
+        parentPort?.postMessage(message);
         done(result);
       }),
     forceFlush: async () => exporter.forceFlush?.(),
@@ -43,7 +40,7 @@ function watched(exporter: SpanExporter): SpanExporter {
   };
 }
 
-/** The status or the system's code; a message may quote what was sent. */
+/** The status or the system's code. A message may quote what was sent, so it comes last. */
 function reasonOf(error: Error): string {
   const code = 'code' in error ? error.code : undefined;
   if (typeof code === 'number') return `status ${code}`;
@@ -99,11 +96,11 @@ const processor = new BatchSpanProcessor({
 
 parentPort?.on('message', (message: ToExporter) => {
   switch (message.type) {
-    case 'spans':
-      for (const span of message.spans) processor.onEnd(readable(span));
+    case 'span':
+      processor.onEnd(readable(message.span));
       return;
     case 'flush':
-      // The exporter reports what could not be sent.
+      // `watched` reports what could not be sent.
       processor.forceFlush().catch(() => undefined);
   }
 });

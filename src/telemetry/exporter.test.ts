@@ -2,8 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { CollectorMood } from '../../test/support/collector.ts';
 import { testCollector } from '../../test/support/test-collector.ts';
-import { type SpanExporter, startSpanExporter } from './exporter.ts';
-import { readTraceSettings } from './settings.ts';
+import { readTraceSettings, startSpanExporter } from './exporter.ts';
 import { openSpan, type SpanRecord } from './span.ts';
 
 const SCRIPT = fileURLToPath(import.meta.resolve('./exporter-thread.ts'));
@@ -11,7 +10,7 @@ const TRACE = { traceId: 'a'.repeat(32), spanId: null };
 const NEVER = new AbortController().signal;
 
 interface Running {
-  exporter: SpanExporter;
+  exporter: ReturnType<typeof startSpanExporter>;
   problems: string[];
 }
 
@@ -26,7 +25,7 @@ function start(env: Record<string, string>, prepare = (span: SpanRecord): SpanRe
   };
 }
 
-function add(exporter: SpanExporter, count: number): void {
+function add(exporter: ReturnType<typeof startSpanExporter>, count: number): void {
   for (let index = 0; index < count; index++) {
     openSpan({ closed: (span) => exporter.add(span), content: false }, TRACE, `span ${index}`).end();
   }
@@ -91,7 +90,7 @@ test('many spans go in batches, and none is lost', async () => {
   expect(problems).toEqual([]);
 });
 
-test('a collector that answers 500 is told of once', async () => {
+test('a collector that answers 500 is reported once', async () => {
   const collector = await testCollector('broken');
   const { exporter, problems } = start({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -117,7 +116,7 @@ test.each<CollectorMood | 'down'>(['deaf', 'down'])('a collector that is %s hold
   expect(problems).toEqual([expect.stringContaining(`${collector.url} did not take the last 3 span(s) in time`)]);
 });
 
-test('who has no time left does not wait at all', async () => {
+test('without time left, close does not wait', async () => {
   const collector = await testCollector('deaf');
   const { exporter, problems } = start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   add(exporter, 1);
@@ -128,7 +127,7 @@ test('who has no time left does not wait at all', async () => {
   expect(problems).toHaveLength(1);
 });
 
-test('more spans than the queue holds are dropped, and that is told of once', async () => {
+test('spans beyond the queue are dropped, which is reported once', async () => {
   const collector = await testCollector('deaf');
   const { exporter, problems } = start({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -140,7 +139,7 @@ test('more spans than the queue holds are dropped, and that is told of once', as
   expect(problems).toHaveLength(1);
 });
 
-test('a thread that cannot start is told of, and nothing else happens', async () => {
+test('a thread that cannot start is reported, and nothing else happens', async () => {
   const { settings } = readTraceSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
   if (settings === null) throw new TypeError('it is off');
   const told = Promise.withResolvers<string>();

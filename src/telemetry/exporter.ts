@@ -1,55 +1,40 @@
 import { Worker } from 'node:worker_threads';
 import { definedOnly } from '../core/json.ts';
 import { MASK } from '../core/mask.ts';
-import type { QueueSettings, TraceSettings } from './settings.ts';
+import type { RemoteContext } from '../core/traceparent.ts';
 import type { Attributes, AttributeValue, SpanRecord } from './span.ts';
 
-/** Spans are handed over together; a thread that is woken for each of them would cost more than they do. */
-const GATHER_MS = 100;
-const GATHER_SPANS = 200;
 const MAX_HEAP_MB = 128;
 
-export interface ExporterOptions {
+interface ExporterOptions {
   settings: Pick<TraceSettings, 'protocol' | 'queue' | 'shownEndpoint'>;
   /** The thread's program. */
   script: string;
-  /** Holds what the collector wants to see, too. */
+  /** Has the collector's headers too. */
   env: Readonly<Record<string, string | undefined>>;
   version: string;
-  /** As the span may leave the machine. */
+  /** Masks a span before it leaves the machine. */
   prepare: (span: SpanRecord) => SpanRecord;
-  /** Told at most once, whatever goes wrong. */
+  /** Called at most once. */
   onProblem: (text: string) => void;
 }
 
-/** What the exporter's thread is started with. */
 export interface ExporterStart {
   protocol: TraceSettings['protocol'];
   queue: QueueSettings;
   version: string;
 }
 
-export type ToExporter =
-  | { type: 'spans'; spans: SpanRecord[] }
-  /** Send all there is. */
-  | { type: 'flush' };
+export type ToExporter = { type: 'span'; span: SpanRecord } | { type: 'flush' };
 
-/** So many spans are out of the queue: the collector has them, or they are lost for this reason. */
+/** This many spans have left the queue: the collector has them, or they were lost because of this failure. */
 export interface FromExporter {
   spans: number;
   failure: string | null;
 }
 
-export interface SpanExporter {
-  add(span: SpanRecord): void;
-  /** Sends what there is without waiting for more. */
-  flush(): void;
-  /** Sends what there is, and ends after this time at the latest. */
-  close(withinMs: number, giveUp: AbortSignal): Promise<void>;
-}
-
-/** Sends spans in the background: nothing waits for the collector, and what it can't take is dropped. */
-export function startSpanExporter(options: ExporterOptions): SpanExporter {
+/** Sends spans in the background: nothing waits for the collector, and spans that it can't take are dropped. */
+export function startSpanExporter(options: ExporterOptions) {
   const { settings, script, env, version, prepare, onProblem } = options;
   const start: ExporterStart = { protocol: settings.protocol, queue: settings.queue, version };
   const thread = new Worker(script, {
@@ -59,16 +44,14 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
   });
   thread.unref();
-  let gathered: SpanRecord[] = [];
-  let timer: NodeJS.Timeout | null = null;
   let pending = 0;
   let isGone = false;
   let onEmpty: () => void = () => undefined;
-  let isSaid = false;
+  let isReported = false;
 
-  const say = (what: string): void => {
-    if (isSaid) return;
-    isSaid = true;
+  const report = (what: string): void => {
+    if (isReported) return;
+    isReported = true;
     onProblem(`Tracing: ${what} The run continues; this is reported once.`);
   };
   const gone = (): void => {
@@ -77,41 +60,32 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
   };
   thread.on('message', ({ spans, failure }: FromExporter) => {
     pending -= spans;
-    if (failure !== null) say(`the collector at ${settings.shownEndpoint} did not take spans (${failure}).`);
+    if (failure !== null) report(`the collector at ${settings.shownEndpoint} did not take spans (${failure}).`);
     if (pending <= 0) onEmpty();
   });
   thread.on('error', (error) => {
-    say(`spans can't be sent (${error instanceof Error ? error.message : String(error)}).`);
+    report(`spans can't be sent (${error instanceof Error ? error.message : String(error)}).`);
     gone();
   });
   thread.on('exit', gone);
   const post = (message: ToExporter): void => thread.postMessage(message);
 
-  const handOver = (): void => {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-    if (gathered.length === 0) return;
-    post({ type: 'spans', spans: gathered });
-    gathered = [];
-  };
+  const flush = (): void => post({ type: 'flush' });
   return {
-    add(span) {
+    add(span: SpanRecord): void {
       if (isGone) return;
       if (pending >= settings.queue.maxSize) {
-        say(`the collector at ${settings.shownEndpoint} is too slow, and spans are dropped.`);
+        report(`the collector at ${settings.shownEndpoint} is too slow, and spans are dropped.`);
         return;
       }
       pending += 1;
-      gathered.push(prepare(span));
-      if (gathered.length >= GATHER_SPANS) handOver();
-      else timer ??= setTimeout(handOver, GATHER_MS).unref();
+      post({ type: 'span', span: prepare(span) });
     },
-    flush() {
-      handOver();
-      post({ type: 'flush' });
-    },
-    async close(withinMs, giveUp) {
-      this.flush();
+    /** Sends all spans without waiting for more. */
+    flush,
+    /** Sends all spans, and ends after this time at the latest. */
+    async close(withinMs: number, giveUp: AbortSignal): Promise<void> {
+      flush();
       if (pending > 0 && !isGone && !giveUp.aborted) {
         await new Promise<void>((resolve) => {
           const enough = setTimeout(resolve, withinMs);
@@ -124,17 +98,16 @@ export function startSpanExporter(options: ExporterOptions): SpanExporter {
         giveUp.removeEventListener('abort', onEmpty);
       }
       if (pending > 0)
-        say(`the collector at ${settings.shownEndpoint} did not take the last ${pending} span(s) in time.`);
+        report(`the collector at ${settings.shownEndpoint} did not take the last ${pending} span(s) in time.`);
       thread.removeAllListeners();
       await thread.terminate();
     },
   };
 }
 
-/** What workers show to the gateway. */
 const WORKER_TOKEN = /\bagentos-[\w-]{32}/g;
 
-/** A span as it may leave the machine: no key and no token in any of its texts. */
+/** Removes keys and workers' tokens from all texts of a span. */
 export function maskSpan(span: SpanRecord, mask: (text: string) => string): SpanRecord {
   const masked = (text: string): string => mask(text).replaceAll(WORKER_TOKEN, MASK);
   const maskValue = (value: AttributeValue): AttributeValue => {
@@ -150,4 +123,87 @@ export function maskSpan(span: SpanRecord, mask: (text: string) => string): Span
     attributes: maskAll(span.attributes),
     events: span.events.map((event) => ({ ...event, attributes: maskAll(event.attributes) })),
   };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the standard variables say. OpenTelemetry's exporter reads headers, timeouts and certificates itself. */
+interface TraceSettings {
+  protocol: 'http/protobuf' | 'http/json';
+  /** The endpoint without secrets. */
+  shownEndpoint: string;
+  isSampled: (traceId: string, parent: RemoteContext | null) => boolean;
+  queue: QueueSettings;
+}
+
+interface QueueSettings {
+  /** Spans that wait or are being sent; more are dropped. */
+  maxSize: number;
+  batchSize: number;
+  delayMs: number;
+  timeoutMs: number;
+}
+
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+
+/** `settings` null: nothing is traced. */
+export function readTraceSettings(env: Environment): { settings: TraceSettings | null; warnings: string[] } {
+  const read = (name: string): string => env[name]?.trim() ?? '';
+  const off = (...warnings: string[]) => ({ settings: null, warnings });
+  const own = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+  const endpoint = own || read('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (endpoint === '' || read('OTEL_SDK_DISABLED').toLowerCase() === 'true') return off();
+  const exporters = (read('OTEL_TRACES_EXPORTER') || 'otlp').split(',').map((name) => name.trim());
+  if (exporters.includes('none')) return off();
+  if (!exporters.includes('otlp')) {
+    return off(`Tracing is off: OTEL_TRACES_EXPORTER=${exporters.join(',')} is not built in, only otlp is.`);
+  }
+  const url = URL.parse(endpoint);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    return off('Tracing is off: the OTLP endpoint is not an http or https URL.');
+  }
+  const warnings: string[] = [];
+  const asked = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || read('OTEL_EXPORTER_OTLP_PROTOCOL') || PROTOCOLS[0];
+  const protocol = PROTOCOLS.find((known) => known === asked);
+  if (protocol === undefined) {
+    warnings.push(`Tracing: the protocol ${asked} is not built in, http/protobuf is used. There is also http/json.`);
+  }
+  const sampler = read('OTEL_TRACES_SAMPLER');
+  const isSampled = samplerOf(sampler, read('OTEL_TRACES_SAMPLER_ARG'));
+  if (isSampled === null) warnings.push(`Tracing: the sampler ${sampler} is not known, every run is traced.`);
+  const settings: TraceSettings = {
+    protocol: protocol ?? PROTOCOLS[0],
+    shownEndpoint: `${url.origin}${url.pathname.replace(/\/$/, '')}`,
+    isSampled: isSampled ?? (() => true),
+    queue: {
+      maxSize: wholeNumber(env['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048),
+      batchSize: wholeNumber(env['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512),
+      delayMs: wholeNumber(env['OTEL_BSP_SCHEDULE_DELAY'], 1_000),
+      timeoutMs: wholeNumber(env['OTEL_BSP_EXPORT_TIMEOUT'], 30_000),
+    },
+  };
+  return { settings, warnings };
+}
+
+type Sampler = TraceSettings['isSampled'];
+
+function samplerOf(name: string, argument: string): Sampler | null {
+  const [, based, root] =
+    /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name || 'parentbased_always_on') ?? [];
+  if (root === undefined) return null;
+  const decide = rootSampler(root, argument);
+  return based === undefined ? decide : (traceId, parent) => parent?.sampled ?? decide(traceId, null);
+}
+
+function rootSampler(name: string, argument: string): Sampler {
+  if (name !== 'traceidratio') return () => name === 'always_on';
+  const given = argument === '' ? 1 : Number(argument);
+  const ratio = Number.isNaN(given) ? 1 : given;
+  // The last digits of a trace id are always random; a number holds 13 of them exactly.
+  return (traceId) => Number.parseInt(traceId.slice(-13), 16) < ratio * 16 ** 13;
+}
+
+function wholeNumber(text: string | undefined, otherwise: number): number {
+  const value = Number(text?.trim() || Number.NaN);
+  return Number.isInteger(value) && value > 0 ? value : otherwise;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ErrorRecord } from '../core/errors.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
-import { openItemTrace } from './item-trace.ts';
+import { openItemTrace } from './run-trace.ts';
 import { openSpan, type SpanRecord } from './span.ts';
 
 const RUN = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
@@ -46,7 +46,7 @@ test('an item with a retry is one span with two attempts below it', () => {
   expect(again?.events).toMatchObject([{ name: 'verdict', attributes: { 'agentos.verdict': 'APPROVED' } }]);
 });
 
-test('what a worker had begun when it died ends with the attempt, so that nothing hangs in the air', () => {
+test('spans that a worker left open when it died end with the attempt', () => {
   const { ended, trace } = start();
   const attempt = trace.attempt(1);
   const context = parseTraceparent(attempt.traceparent);

@@ -1,22 +1,31 @@
-import type { AgentosEvent, Subscriber } from '../core/events.ts';
-import { EXIT } from '../core/exit-code.ts';
+import type { ErrorRecord } from '../core/errors.ts';
+import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
+import { EXIT, isFailure } from '../core/exit-code.ts';
 import { parseTraceparent, type SpanContext, traceparentOf } from '../core/traceparent.ts';
-import { noteOfRun } from './event-notes.ts';
-import { maskSpan, startSpanExporter } from './exporter.ts';
-import { type ItemTrace, openItemTrace, type TracedItem } from './item-trace.ts';
-import { capturesContent, readTraceSettings } from './settings.ts';
-import { type AttemptTrace, type MaybeAttributes, newTraceId, openSpan, type Span, type SpanSink } from './span.ts';
-import { below, traced } from './tracer.ts';
+import { maskSpan, readTraceSettings, startSpanExporter } from './exporter.ts';
+import {
+  type AttemptTrace,
+  type AttributeValue,
+  abandoned,
+  type MaybeAttributes,
+  newTraceId,
+  type OpenSpan,
+  openSpan,
+  type Span,
+  type SpanRecord,
+  type SpanSink,
+} from './span.ts';
+import { below, capturesContent, traced } from './tracer.ts';
 
-/** The last spans of a run may take this long to leave. */
+/** How long the last spans of a run may take to be sent. */
 const LAST_SPANS_MS = 1_500;
-/** After Ctrl+C everything is over within five seconds, this included. */
+/** After Ctrl+C everything ends within five seconds, including this. */
 const AFTER_INTERRUPT_MS = 4_700;
 const LEAST_MS = 200;
 
-export interface RunTraceOptions {
+interface RunTraceOptions {
   env: Readonly<Record<string, string | undefined>>;
-  /** The program of the exporter's thread. */
+  /** The script of the exporter's thread. */
   exporterScript: string;
   version: string;
   name: string;
@@ -26,35 +35,35 @@ export interface RunTraceOptions {
   mask: (text: string) => string;
 }
 
-/** A request at the gateway, by a worker or an agent. */
+/** A request of a worker or an agent at the gateway. */
 export interface GatewayRequest {
   item: string;
   traceparent: string | undefined;
-  /** The span for a call whose caller has none. */
+  /** Name of the span for a call without a `traceparent`. */
   name: string;
   attributes: MaybeAttributes;
 }
 
-/** One run as one trace, seen from the parent. */
+/** One run as one trace, in the parent process. */
 export interface RunTrace {
-  /** For runs that resume this one; null: it is not traced. */
+  /** For runs that resume this one; null: not traced. */
   readonly context: SpanContext | null;
-  /** What should be known of the settings. */
+  /** About the settings. */
   readonly warnings: readonly string[];
-  /** For everything that the run starts. */
+  /** For all programs that the run starts. */
   readonly environment: Readonly<Record<string, string>>;
   readonly subscriber: Subscriber;
   /** Called at most once, when spans can't be sent. */
   onProblem(listener: (text: string) => void): void;
-  /** Work of the parent itself. */
+  /** Runs work of the parent itself. */
   within<T>(work: () => T): T;
   attempt(item: TracedItem, number: number): AttemptTrace | null;
   request<T>(request: GatewayRequest, work: () => Promise<T>): Promise<T>;
-  /** Ends the run's span and sends what there is, in bounded time. Once. */
+  /** Ends the run's span and sends all spans, in bounded time. Idempotent. */
   close(end: { exitCode: number | null; giveUp: AbortSignal }): Promise<void>;
 }
 
-/** Without an endpoint, or where the sampler says no, nothing is recorded and nothing is loaded. */
+/** Without an endpoint, or if the sampler says no, nothing is recorded and nothing is loaded. */
 export function openRunTrace(options: RunTraceOptions): RunTrace {
   const { env, version, mask } = options;
   const { settings, warnings } = readTraceSettings(env);
@@ -81,7 +90,7 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
   });
   const context: SpanContext = { traceId, spanId: run.record.spanId };
   const items = new Map<string, ItemTrace>();
-  /** Of each id the workflow that it is in. */
+  /** By item id: its current workflow. */
   const current = new Map<string, ItemTrace>();
   let interruptedAt: number | null = null;
   let isClosed = false;
@@ -99,8 +108,7 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
       traceOf({ id: event.item, workflow: event.workflow }).note(event);
       return;
     }
-    const note = noteOfRun(event);
-    if (note !== null) run.event(note.name, note.attributes);
+    noteOn(run, event);
     if (event.type === 'interrupted') {
       interruptedAt ??= performance.now();
       exporter.flush();
@@ -132,13 +140,12 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
   };
 }
 
-/** All well, waiting for a person, and paused for quota: none of them is a failure. */
-const FINE: ReadonlySet<number> = new Set([EXIT.ok, EXIT.discuss, EXIT.paused]);
+const NOT_FAILED: ReadonlySet<number> = new Set([EXIT.ok, EXIT.discuss, EXIT.paused]);
 
 function endRun(run: Span, exitCode: number | null): void {
   run.set({ 'agentos.exit_code': exitCode });
   if (exitCode === null) run.fail('internal');
-  else if (!FINE.has(exitCode)) run.fail(`exit-${exitCode}`);
+  else if (!NOT_FAILED.has(exitCode)) run.fail(`exit-${exitCode}`);
 }
 
 function untraced(warnings: readonly string[], environment: Record<string, string>): RunTrace {
@@ -153,4 +160,145 @@ function untraced(warnings: readonly string[], environment: Record<string, strin
     request: (_request, work) => work(),
     close: async () => undefined,
   };
+}
+
+interface TracedItem {
+  id: string;
+  workflow: string;
+}
+
+interface Attempt extends AttemptTrace {
+  span: OpenSpan;
+  /** Spans that the worker has not ended. */
+  open: Map<string, SpanRecord>;
+}
+
+const LEFT_OPEN: ErrorRecord = {
+  problem: { code: 'internal', detail: 'it was left open' },
+  retry: 'permanent',
+};
+
+type ItemTrace = ReturnType<typeof openItemTrace>;
+
+/** The span of one item in one workflow, with its attempts below it. */
+export function openItemTrace(sink: SpanSink, run: SpanContext, { id, workflow }: TracedItem) {
+  const item = openSpan(sink, run, `${workflow} ${id}`, {
+    attributes: { 'agentos.item.id': id, 'agentos.workflow': workflow },
+  });
+  let attempt: Attempt | null = null;
+
+  const begin = (number: number): Attempt => {
+    const attributes = { 'agentos.item.id': id, 'agentos.attempt': number };
+    const span = openSpan(sink, item.record, `attempt ${number}`, { attributes });
+    const open = new Map<string, SpanRecord>();
+    const mine: Attempt = {
+      span,
+      open,
+      traceparent: traceparentOf(span.record),
+      spans(records) {
+        for (const record of records) {
+          if (record.endMs === null) open.set(record.spanId, record);
+          else {
+            open.delete(record.spanId);
+            sink.closed(record);
+          }
+        }
+      },
+      ended(error) {
+        for (const record of open.values()) sink.closed(abandoned(record, error ?? LEFT_OPEN));
+        open.clear();
+        span.end(error);
+        if (attempt === mine) attempt = null;
+      },
+    };
+    return mine;
+  };
+  return {
+    attempt(number: number): AttemptTrace {
+      attempt = begin(number);
+      return attempt;
+    },
+    note(event: ItemEvent): void {
+      if (event.type === 'item-started') item.set({ 'agentos.item.title': event.title });
+      if (event.type === 'item-retrying') {
+        const { attempt: next, delayMs, error } = event;
+        const attributes = { 'agentos.attempt': next, 'agentos.delay_ms': delayMs, 'error.type': error.problem.code };
+        item.event('retrying', attributes);
+      }
+      if (event.type === 'item-finished') {
+        const { status, attempts, reason, error } = event;
+        item.set({ 'agentos.status': status, 'agentos.attempts': attempts, 'agentos.reason': reason });
+        if (isFailure(status) && error === null) item.fail(status, reason ?? '');
+        item.end(error);
+      }
+      noteOn(attempt?.span ?? item, event);
+    },
+    /** The parent of spans that are recorded outside of the worker, such as requests at the gateway. */
+    current(): SpanContext {
+      const inAgent = [...(attempt?.open.values() ?? [])].findLast(isAgentCall);
+      return inAgent ?? attempt?.span.record ?? item.record;
+    },
+    /** Ends the spans that are still open. */
+    close(): void {
+      attempt?.ended(LEFT_OPEN);
+      item.end(LEFT_OPEN);
+    },
+  };
+}
+
+/** Requests of an agent carry no trace context; they belong to the agent that is running. */
+function isAgentCall({ attributes }: SpanRecord): boolean {
+  return attributes['gen_ai.operation.name'] === 'invoke_agent';
+}
+
+type AnyEvent = ItemEvent | RunEvent;
+type FieldOf<Type> = Exclude<keyof Extract<AnyEvent, { type: Type }>, 'type'> & string;
+
+/** Events that become events of a span, with the fields that are recorded. Others have a span, or are for people only. */
+const NOTES: { [Type in AnyEvent['type']]?: readonly [name: string, ...fields: FieldOf<Type>[]] } = {
+  'step-finished': ['step replayed', 'step'],
+  'draft-checked': ['draft checked', 'round', 'errors', 'warnings'],
+  'review-read': ['verdict', 'round', 'verdict', 'tiers', 'problems'],
+  'gate-checked': ['gate', 'gate', 'round', 'passed', 'skipped', 'problems'],
+  'reply-rejected': ['reply rejected', 'step', 'reason'],
+  'changes-undone': ['changes undone', 'step', 'why', 'paths'],
+  committed: ['committed', 'branch', 'commit', 'what'],
+  'model-substituted': ['model substituted', 'role', 'asked', 'answered'],
+  'quota-waiting': ['quota waiting', 'vendor', 'reason', 'forMs'],
+  'quota-resumed': ['quota resumed', 'vendor', 'waitedMs'],
+  'answer-reused': ['answer reused', 'step'],
+  warning: ['warning', 'text'],
+  interrupted: ['interrupted', 'signal'],
+  'key-cooling': ['key cooling', 'keyId', 'forMs', 'why'],
+  'key-dead': ['key dead', 'keyId', 'reason'],
+  'pool-exhausted': ['quota exhausted', 'vendor', 'reason', 'forMs'],
+  'pool-resumed': ['quota back', 'vendor'],
+};
+
+/** Attributes whose name differs from the event's field. */
+const NAMES: Readonly<Record<string, string>> = {
+  keyId: 'agentos.key.id',
+  forMs: 'agentos.for_ms',
+  waitedMs: 'agentos.waited_ms',
+  why: 'agentos.reason',
+  tiers: 'agentos.findings',
+  branch: 'vcs.ref.head.name',
+  commit: 'vcs.ref.head.revision',
+  asked: 'gen_ai.request.model',
+  answered: 'gen_ai.response.model',
+};
+
+/** Lists that are recorded whole; of others, only the length is. */
+const WHOLE_LISTS = new Set(['tiers', 'paths']);
+
+function noteOn(span: Span, event: AnyEvent): void {
+  const [name, ...fields] = NOTES[event.type] ?? [];
+  if (name === undefined || (event.type === 'step-finished' && !event.replayed)) return;
+  const attributes = fields.map((field): [string, AttributeValue | null] => {
+    const value = (event as Readonly<Record<string, AttributeValue | null>>)[field] ?? null;
+    const shown =
+      typeof value !== 'object' || value === null ? value : WHOLE_LISTS.has(field) ? value.map(String) : value.length;
+    return [NAMES[field] ?? `agentos.${field}`, shown];
+  });
+  span.event(name, Object.fromEntries(attributes));
 }

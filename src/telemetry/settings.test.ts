@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { capturesContent, readTraceSettings } from './settings.ts';
+import { readTraceSettings } from './exporter.ts';
+import { capturesContent } from './tracer.ts';
 
 const ON = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318' };
 const ID = 'a'.repeat(32);
@@ -22,7 +23,7 @@ test.each([
   expect(warnings).toEqual([expect.stringMatching(why)]);
 });
 
-test('protobuf unless JSON is asked for; the word for traces alone wins', () => {
+test('the protocol is protobuf unless JSON is asked for; the variable for traces alone wins', () => {
   const protocolOf = (env: Record<string, string>) => readTraceSettings({ ...ON, ...env }).settings?.protocol;
   expect(protocolOf({})).toBe('http/protobuf');
   expect(protocolOf({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' })).toBe('http/json');
@@ -59,7 +60,7 @@ test.each<[string, string, boolean, boolean, boolean]>([
   expect(settings?.isSampled(ID, { ...parent, sampled: false })).toBe(belowUnsampled);
 });
 
-test('a ratio takes about that part of all traces', () => {
+test('a ratio samples about that share of all traces', () => {
   const { settings } = readTraceSettings({
     ...ON,
     OTEL_TRACES_SAMPLER: 'traceidratio',
@@ -78,7 +79,7 @@ test('an unknown sampler traces everything, and says so', () => {
   expect(warnings).toEqual([expect.stringContaining('jaeger_remote')]);
 });
 
-test('content is wanted only when it is asked for', () => {
+test('content is recorded only on request', () => {
   const wanted = (value?: string) => capturesContent({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: value });
   expect([wanted(), wanted('false'), wanted('no_content'), wanted('event_only')]).toEqual([false, false, false, false]);
   expect([wanted('true'), wanted('SPAN_ONLY'), wanted('span_and_event')]).toEqual([true, true, true]);

@@ -1,27 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import type { ErrorRecord, Problem } from '../core/errors.ts';
+import { isAgent, type ModelSpec, vendorOf } from '../core/model-spec.ts';
+import type { Usage } from '../core/money.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 
 export type AttributeValue = string | number | boolean | readonly string[];
 export type Attributes = Record<string, AttributeValue>;
-/** As callers have them: what is not known is left out. */
+/** Null and undefined values are left out. */
 export type MaybeAttributes = Readonly<Record<string, AttributeValue | null | undefined>>;
 
 export type SpanKind = 'internal' | 'client';
 
-export interface SpanEvent {
+interface SpanEvent {
   name: string;
   atMs: number;
   attributes: Attributes;
 }
 
-/** A span as plain data, so that it can cross processes and threads. Times are the wall's, in milliseconds with fractions. */
+/** A span as plain data, which can cross processes and threads. Times are wall-clock milliseconds with fractions. */
 export interface SpanRecord extends SpanContext {
   parentSpanId: string | null;
   name: string;
   kind: SpanKind;
   startMs: number;
-  /** Null: it is still open. */
+  /** Null: still open. */
   endMs: number | null;
   attributes: Attributes;
   events: SpanEvent[];
@@ -34,26 +36,25 @@ export interface SpanRecord extends SpanContext {
 
 /** Where spans go. */
 export interface SpanSink {
-  /** A span began; the same span is passed to `closed` later. For sinks that may outlive the process. */
+  /** A span has started; the same span is passed to `closed` later. */
   opened?: (span: SpanRecord) => void;
   closed: (span: SpanRecord) => void;
-  /** The id of an open span is about to leave this process. */
+  /** The id of an open span is about to be passed to another process. */
   leaving?: () => void;
-  /** What prompts and replies say is recorded too. */
+  /** Prompts and replies are recorded too. */
   content: boolean;
 }
 
 /** One attempt at an item, as the coordinator sees it. */
 export interface AttemptTrace {
-  /** For the worker: what it does is part of this span. */
+  /** For the worker, whose spans belong to this one. */
   readonly traceparent: string;
-  /** Spans of the worker, as they begin and end. */
+  /** Called with spans of the worker when they start and when they end. */
   spans(records: readonly SpanRecord[]): void;
-  /** Null: it ended in the worker's own way. What the worker had open ends with it. */
+  /** Ends the attempt, and the spans that the worker left open. */
   ended(error: ErrorRecord | null): void;
 }
 
-/** More would be noise, and a span is sent whole. */
 const MAX_EVENTS = 200;
 const MAX_MESSAGE_CHARS = 1_000;
 
@@ -61,13 +62,13 @@ const MAX_MESSAGE_CHARS = 1_000;
 export interface Span {
   set(attributes: MaybeAttributes): void;
   event(name: string, attributes?: MaybeAttributes): void;
-  /** Its error has this code, although nothing was thrown. */
+  /** Marks it as failed, although nothing was thrown. */
   fail(code: string, message?: string): void;
 }
 
 export interface OpenSpan extends Span {
   readonly record: SpanRecord;
-  /** With the error that ended it, or null. A second call changes nothing. */
+  /** Idempotent. */
   end(error?: ErrorRecord | null): void;
 }
 
@@ -77,7 +78,7 @@ export interface SpanOptions {
   links?: SpanContext[];
 }
 
-/** For work that is not traced. */
+/** For untraced work. */
 export const NO_SPAN: Span = { set: () => undefined, event: () => undefined, fail: () => undefined };
 
 export function newTraceId(): string {
@@ -105,7 +106,7 @@ export function openSpan(
     message: '',
     links,
   };
-  // Its length is measured on the monotonic clock: the date may be set while it is open.
+  // The duration is measured on the monotonic clock, because the date may be set meanwhile.
   const openedMs = performance.now();
   const nowMs = (): number => record.startMs + performance.now() - openedMs;
   const fail = (code: string, message = ''): void => {
@@ -131,7 +132,7 @@ export function openSpan(
   };
 }
 
-/** Ends a span that another process had open when it ended. */
+/** Ends a span that another process left open. */
 export function abandoned(record: SpanRecord, error: ErrorRecord): SpanRecord {
   const attributes = { ...record.attributes, 'error.type': error.problem.code };
   return {
@@ -156,15 +157,80 @@ function detailIn(problem: Problem): string {
   return 'reason' in problem && problem.reason !== null ? problem.reason : '';
 }
 
-/** A clock that was set, or a machine that slept, is noticed by this much. */
+/** A larger difference means that the clock was set, or the machine slept. */
 const LARGEST_DRIFT_MS = 50;
 
 let originMs = performance.timeOrigin;
 
-/** The wall's time as fine as the monotonic clock, so that spans of all processes nest as they happened. */
+/** Wall-clock time with the precision of the monotonic clock, so that the spans of all processes nest correctly. */
 function wallTimeMs(): number {
   const sinceMs = performance.now();
   const wallMs = Date.now();
   if (Math.abs(wallMs - (originMs + sinceMs)) > LARGEST_DRIFT_MS) originMs = wallMs - sinceMs;
   return originMs + sinceMs;
+}
+
+/** Names from OpenTelemetry's conventions for generative AI. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' };
+
+export function providerName(vendor: string): string {
+  return PROVIDER_NAMES[vendor] ?? vendor;
+}
+
+/** The text of a command is left out: it may hold secrets. */
+export function askedAttributes(spec: ModelSpec, operation: 'chat' | 'invoke_agent'): Attributes {
+  const provider = providerName(vendorOf(spec) ?? spec.provider);
+  return {
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': provider,
+    'gen_ai.system': provider,
+    ...('model' in spec
+      ? spec.model === null
+        ? {}
+        : { 'gen_ai.request.model': spec.model }
+      : { 'gen_ai.request.model': spec.provider }),
+    ...(operation === 'invoke_agent' ? { 'gen_ai.agent.name': isAgent(spec) ? spec.provider : 'agentos' } : {}),
+  };
+}
+
+/** Null: unknown. */
+interface AnswerFacts {
+  answered: string | null;
+  usage: Usage | null;
+  costUsd: number | null;
+  finish: string | null;
+}
+
+export function answerAttributes({ answered, usage, costUsd, finish }: AnswerFacts): MaybeAttributes {
+  return {
+    'gen_ai.response.model': answered,
+    'gen_ai.response.finish_reasons': finish === null ? null : [finish],
+    'gen_ai.usage.input_tokens': usage?.inputTokens,
+    'gen_ai.usage.output_tokens': usage?.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage?.cacheReadTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
+    'gen_ai.usage.cost': costUsd,
+  };
+}
+
+/** The finish reason of a reply that failed with this error. */
+export function finishOf(code: string | null): string | null {
+  if (code === 'reply-truncated') return 'length';
+  return code === 'reply-filtered' ? 'content_filter' : null;
+}
+
+export function questionContent(system: string, texts: readonly string[]): Attributes {
+  return {
+    'gen_ai.system_instructions': JSON.stringify([textPart(system)]),
+    'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: texts.map(textPart) }]),
+  };
+}
+
+export function replyContent(text: string, finish: string | null): Attributes {
+  const message = { role: 'assistant', parts: [textPart(text)], ...(finish === null ? {} : { finish_reason: finish }) };
+  return { 'gen_ai.output.messages': JSON.stringify([message]) };
+}
+
+function textPart(content: string) {
+  return { type: 'text', content };
 }

@@ -5,10 +5,10 @@ import type { Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
 import type { ModelReply, Provider } from '../models/port.ts';
 import { isRead, type TestSuite } from '../testing/port.ts';
-import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './gen-ai.ts';
+import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './span.ts';
 import { traced, wantsContent } from './tracer.ts';
 
-/** Every step that really runs is a span; a replayed one takes no time and is an event of its attempt. */
+/** A span for every step that runs. A replayed step takes no time, and is an event of its attempt. */
 export function tracedJournal(journal: Journal): Journal {
   return {
     location: journal.location,
@@ -20,19 +20,19 @@ export function tracedJournal(journal: Journal): Journal {
     has: (key) => journal.has(key),
     steps: () => journal.steps(),
     last: (name) => journal.last(name),
-    check: () => journal.check?.(),
+    check: () => journal.check(),
     remove: () => journal.remove(),
     close: () => journal.close(),
   };
 }
 
-/** Every call of the model as a span. */
+/** A span for every call of the model. */
 export function tracedProvider(provider: Provider, costOf: (spec: string, usage: Usage) => number | null): Provider {
   const spec = parseModelSpec(provider.spec);
   const byAgent = isAgent(spec);
   const operation = byAgent ? 'invoke_agent' : 'chat';
   const model = byAgent || !('model' in spec) ? spec.provider : spec.model;
-  // Only a reply that its vendor calls finished is a reply.
+  // A vendor's reply is always finished: anything else is thrown.
   const finishOfReply = ({ parts }: ModelReply): string | null =>
     vendorOf(spec) === null ? null : parts === undefined ? 'stop' : 'tool_call';
   return {
@@ -58,7 +58,7 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
             const finish = finishOfReply(reply);
             const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
             const costUsd = reply.costUsd ?? ofModel;
-            // What an agent used is with its calls, which are below it.
+            // An agent's usage is in the spans of its calls, below this one.
             const usage = reply.metered && !byAgent ? reply.usage : null;
             span.set(answerAttributes({ ...reply, usage, costUsd, finish }));
             if (content) span.set(replyContent(reply.text, finish));
@@ -73,12 +73,12 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
   };
 }
 
-/** Every run of the tests as a span. Tests that fail are an answer; a run that can't tell is an error. */
+/** A span for every run of the tests. Only a run whose result can't be read is an error. */
 export function tracedTests(suite: TestSuite): TestSuite {
   return {
     runner: suite.runner,
     command: suite.command,
-    folder: suite.folder,
+    folders: suite.folders,
     fetchesFirst: suite.fetchesFirst ?? false,
     isTestFile: (path) => suite.isTestFile(path),
     run: (options) =>
@@ -100,7 +100,7 @@ export function tracedTests(suite: TestSuite): TestSuite {
   };
 }
 
-/** Every call of the implementer as a span; the calls of models that it makes are below it, with what they used. */
+/** A span for every call of the implementer. Its model calls are below it, with what they used. */
 export function tracedWriter(writer: Writer): Writer {
   const spec = parseModelSpec(writer.spec);
   const name = isAgent(spec) || !('model' in spec) ? spec.provider : spec.text;

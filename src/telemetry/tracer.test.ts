@@ -20,7 +20,7 @@ function recorder(): SpanSink & { spans: SpanRecord[]; told: string[] } {
   };
 }
 
-test('outside of a trace work is just done, and nothing goes out', async () => {
+test('outside of a trace, work just runs and no span is recorded', async () => {
   const env = { PATH: '/bin' };
   const result = await traced('nothing', {}, async (span) => {
     span.set({ a: 1 });
@@ -32,7 +32,7 @@ test('outside of a trace work is just done, and nothing goes out', async () => {
   expect(result).toBe(42);
 });
 
-test('spans nest by where they are begun, also side by side and after waits', async () => {
+test('spans nest by where they start, also in parallel and after waits', async () => {
   const sink = recorder();
   await below(sink, PARENT, () =>
     traced('outer', {}, () =>
@@ -57,7 +57,7 @@ test('spans nest by where they are begun, also side by side and after waits', as
   for (const { startMs, endMs } of sink.spans) expect(endMs).toBeGreaterThanOrEqual(startMs);
 });
 
-test('what is thrown is the error of the span, by its code, and is thrown on', async () => {
+test('a thrown error is recorded by its code, and rethrown', async () => {
   const sink = recorder();
   const error = new AgentosError({ code: 'reply-empty', provider: 'x' });
   const work = below(sink, PARENT, () => traced('fails', {}, () => Promise.reject(error)));
@@ -65,7 +65,7 @@ test('what is thrown is the error of the span, by its code, and is thrown on', a
   expect(sink.spans[0]).toMatchObject({ failed: true, attributes: { 'error.type': 'reply-empty' } });
 });
 
-test('a program is told the span that it is started in, after the parent was', async () => {
+test('a program gets the span that it is started in, after the parent process did', async () => {
   const sink = recorder();
   await below(sink, PARENT, () =>
     traced('starts', {}, async () => {
@@ -78,7 +78,7 @@ test('a program is told the span that it is started in, after the parent was', a
   expect(sink.told[2]).toContain(sink.spans[0]?.spanId);
 });
 
-test('a wait that is short is no span, a long one is', async () => {
+test('a short wait gets no span, a long one does', async () => {
   const sink = recorder();
   await below(sink, PARENT, async () => {
     await traced('short', { fromMs: 10_000 }, async () => undefined);
@@ -87,7 +87,7 @@ test('a wait that is short is no span, a long one is', async () => {
   expect(sink.spans.map((span) => span.name)).toEqual(['long']);
 });
 
-test('what is not known is left out of the attributes', async () => {
+test('unknown values are left out of the attributes', async () => {
   const sink = recorder();
   await below(sink, PARENT, () =>
     traced('some', { attributes: { a: null, b: 1 } }, async (span) => span.set({ c: undefined, d: ['x'] })),

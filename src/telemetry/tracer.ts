@@ -14,24 +14,24 @@ import {
 interface Scope {
   sink: SpanSink;
   context: SpanContext;
-  /** Null: the span was opened in another process. */
+  /** Null: the span belongs to another process. */
   span: OpenSpan | null;
 }
 
-/** What is done in no scope is not traced, and costs nothing but the question. */
+/** Work outside of any scope is not traced, and costs only this look-up. */
 const scopes = new AsyncLocalStorage<Scope>();
 
-/** Runs work whose spans belong below a span of another process, or one that is ended elsewhere. */
+/** Runs work whose spans belong below this span of another process, or of another part of this one. */
 export function below<T>(sink: SpanSink, context: SpanContext, work: () => T): T {
   return scopes.run({ sink, context, span: null }, work);
 }
 
-export interface TracedOptions extends SpanOptions {
-  /** A wait that is shorter than this is not worth a span. */
+interface TracedOptions extends SpanOptions {
+  /** Shorter work gets no span. */
   fromMs?: number;
 }
 
-/** Work as a span below the current one; what it throws is the span's error. Outside of a trace it is just done. */
+/** Runs work in a span below the current one; what it throws is the span's error. Untraced work just runs. */
 export function traced<T>(name: string, options: TracedOptions, work: (span: Span) => Promise<T>): Promise<T> {
   const scope = scopes.getStore();
   return scope === undefined ? work(NO_SPAN) : inSpan(scope, name, options, work);
@@ -43,7 +43,7 @@ async function inSpan<T>(
   { fromMs, ...options }: TracedOptions,
   work: (span: Span) => Promise<T>,
 ): Promise<T> {
-  const span = openSpan(fromMs === undefined ? sink : patient(sink, fromMs), context, name, options);
+  const span = openSpan(fromMs === undefined ? sink : atLeast(sink, fromMs), context, name, options);
   try {
     const result = await scopes.run({ sink, context: span.record, span }, () => work(span));
     span.end();
@@ -54,7 +54,7 @@ async function inSpan<T>(
   }
 }
 
-function patient({ closed, content }: SpanSink, fromMs: number): SpanSink {
+function atLeast({ closed, content }: SpanSink, fromMs: number): SpanSink {
   return {
     content,
     closed: (record) => {
@@ -63,17 +63,17 @@ function patient({ closed, content }: SpanSink, fromMs: number): SpanSink {
   };
 }
 
-/** The span that the caller works in, if it was begun in this process. */
+/** The current span, if it was started in this process. */
 export function currentSpan(): Span {
   return scopes.getStore()?.span ?? NO_SPAN;
 }
 
-/** Whether prompts and replies are wanted in spans. */
+/** Whether prompts and replies are recorded in spans. */
 export function wantsContent(): boolean {
   return scopes.getStore()?.sink.content ?? false;
 }
 
-/** For a program or a request that goes out from here; null where nothing is traced. */
+/** For a program or a request that starts here; null: nothing is traced. */
 export function currentTraceparent(): string | null {
   const scope = scopes.getStore();
   if (scope === undefined) return null;
@@ -81,26 +81,26 @@ export function currentTraceparent(): string | null {
   return traceparentOf(scope.context);
 }
 
-/** The environment of a program that is started from here. */
+/** The environment of a program that starts here. */
 export function withTraceparent(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const traceparent = currentTraceparent();
   return traceparent === null ? env : { ...env, TRACEPARENT: traceparent };
 }
 
+/** `true`, or one of the newer values. */
+export function capturesContent(env: Readonly<Record<string, string | undefined>>): boolean {
+  const wanted = env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']?.trim().toLowerCase() ?? '';
+  return ['true', '1', 'span', 'span_only', 'span_and_event'].includes(wanted);
+}
+
 const GATHER_MS = 100;
 const GATHER_SPANS = 100;
 
-/** The spans of a worker on their way to its parent. */
-export interface WorkerSpans extends SpanSink {
-  /** Hands over what there is. */
-  flush(): void;
-}
-
 /**
- * Hands spans over when they begin and when they end, so that those of a worker that dies in between are known too. One
- * that begins and ends before the next hand-over goes once. The parent gets a span before its id leaves the process.
+ * Sends spans to the parent when they start and when they end, so that it knows the open spans of a worker that dies. Spans are
+ * gathered for a moment; the parent gets a span before its id is passed to anyone else.
  */
-export function createWorkerSpans(post: (spans: SpanRecord[]) => void, content: boolean): WorkerSpans {
+export function createWorkerSpans(post: (spans: SpanRecord[]) => void, content: boolean) {
   const waiting = new Map<string, SpanRecord>();
   let timer: NodeJS.Timeout | null = null;
   const flush = (): void => {
@@ -115,5 +115,5 @@ export function createWorkerSpans(post: (spans: SpanRecord[]) => void, content: 
     if (waiting.size >= GATHER_SPANS) flush();
     else timer ??= setTimeout(flush, GATHER_MS).unref();
   };
-  return { content, opened: add, closed: add, leaving: flush, flush };
+  return { content, opened: add, closed: add, leaving: flush, flush } satisfies SpanSink & { flush: () => void };
 }

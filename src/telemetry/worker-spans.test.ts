@@ -14,7 +14,7 @@ function start() {
   return { spans, posts, told: told.promise };
 }
 
-test('one that began and ended in the meantime is handed over once', () => {
+test('a span that starts and ends before the next message is sent once', () => {
   const { spans, posts } = start();
   const outer = openSpan(spans, TRACE, 'outer');
   openSpan(spans, outer.record, 'inner').end();
@@ -25,7 +25,7 @@ test('one that began and ended in the meantime is handed over once', () => {
   expect(posts).toEqual([['outer open', 'inner ended'], ['outer ended']]);
 });
 
-test('nobody else hears of a span before the parent does', () => {
+test('the parent gets a span before anyone else', () => {
   const { spans, posts } = start();
   openSpan(spans, TRACE, 'asks');
   expect(posts).toEqual([]);
@@ -33,7 +33,7 @@ test('nobody else hears of a span before the parent does', () => {
   expect(posts).toEqual([['asks open']]);
 });
 
-test('they are handed over after a while by themselves', async () => {
+test('spans are sent after a while without a flush', async () => {
   const { spans, posts, told } = start();
   openSpan(spans, TRACE, 'waits');
   await told;

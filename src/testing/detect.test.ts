@@ -107,7 +107,7 @@ describe('the script test of package.json', () => {
   });
 
   test.each([
-    'tape test/*.js',
+    'lab test/*.js',
     'node scripts/run.js --test',
     'pnpm --filter vitest build',
     'pnpm -r test',
@@ -119,7 +119,7 @@ describe('the script test of package.json', () => {
     'npm run unit',
     'node test/all.js',
   ])('%s is not understood, whatever else is there', async (script) => {
-    const files = { ...packageJson({ test: script, unit: 'tape' }, { vitest: '5' }), 'go.mod': 'module x' };
+    const files = { ...packageJson({ test: script, unit: 'lab' }, { vitest: '5' }), 'go.mod': 'module x' };
     await expect(detected({ ...files, 'test/a.test.js': '' })).rejects.toMatchObject({
       problem: { code: 'tests-undetected', script, runner: null },
     });
@@ -131,6 +131,7 @@ describe('without a script', () => {
     ['mocha', 'mocha: mocha'],
     ['ava', 'ava: ava'],
     ['tap', 'tap: tap'],
+    ['tape', "tap: tape 'test/**/*.js'"],
     ['uvu', 'uvu: uvu'],
     ['jasmine', 'jasmine: jasmine'],
     ['qunit', 'qunit: qunit'],
@@ -140,7 +141,7 @@ describe('without a script', () => {
   });
 
   test.each([
-    ['tape', 'tape'],
+    ['@hapi/lab', 'lab'],
     ['@playwright/test', 'Playwright'],
   ])('a dependency on %s is a runner that is not known', async (name, runner) => {
     await expect(detected({ ...packageJson({}, { [name]: '1' }), 'test/a.test.js': '' })).rejects.toMatchObject({
@@ -188,6 +189,16 @@ describe('the files', () => {
     ['PHPUnit of the machine', { 'phpunit.xml.dist': '', 'composer.json': '{}' }, 'phpunit: phpunit'],
     ['RSpec', { '.rspec': '', Gemfile: '' }, 'rspec: bundle exec rspec'],
     ['Minitest', { Rakefile: 'Minitest::TestTask.create' }, 'minitest: rake test'],
+    [
+      'all tests in one file',
+      { Rakefile: 'task :default=>:spec', 'test/test.rb': "require 'minitest/autorun'" },
+      'minitest: rake spec',
+    ],
+    [
+      'test-unit',
+      { Rakefile: 'task :default => :test', 'test/test_a.rb': "require 'test/unit'" },
+      'test-unit: rake test',
+    ],
     [
       'Minitest in a helper',
       {
@@ -243,9 +254,15 @@ describe('the package of a monorepo that the files of the LLD are in', () => {
       'vitest: npm test',
     ],
     [
-      'files of several packages: the top',
+      'files of several packages: the tests of each',
+      both,
+      ['packages/a/test/x.test.ts', 'packages/b/test/y.test.ts', 'packages/b/test/z.test.ts'],
+      'vitest: (cd packages/a && pnpm test) && (cd packages/b && pnpm test)',
+    ],
+    [
+      'a file of a package and one of none: the top',
       { ...both, 'package.json': own('jest') },
-      ['packages/a/test/x.test.ts', 'packages/b/test/y.test.ts'],
+      ['packages/a/test/x.test.ts', 'test/y.test.ts'],
       'jest: pnpm test',
     ],
     [
@@ -265,6 +282,18 @@ describe('the package of a monorepo that the files of the LLD are in', () => {
       { 'package.json': '{}', 'libs/p/pyproject.toml': '[tool.pytest.ini_options]' },
       ['libs/p/src/p/x.py', 'libs/p/tests/test_x.py'],
       'pytest: cd libs/p && pytest',
+    ],
+    [
+      'a Maven build beside other packages, from its outermost folder',
+      { 'web/package.json': own('jest'), 'api/pom.xml': '', 'api/core/pom.xml': '' },
+      ['api/core/src/main/java/X.java', 'api/core/src/test/java/XTest.java'],
+      'maven: cd api && mvn test',
+    ],
+    [
+      'a module of a Gradle build: the top',
+      { 'settings.gradle.kts': '', 'app/build.gradle.kts': '' },
+      ['app/src/test/kotlin/XTest.kt'],
+      'gradle: gradle test',
     ],
   ])('%s', async (_, files, paths, expected) => {
     expect(await detected(files, {}, paths)).toBe(expected);
@@ -315,6 +344,6 @@ describe('what is configured', () => {
   test('a runner without a command: the script if it is the same, or else the usual command', async () => {
     expect(await detected(packageJson({ test: 'vitest run' }), { runner: 'vitest' })).toBe('vitest: npm test');
     expect(await detected(packageJson({ test: 'vitest run' }), { runner: 'go' })).toBe('go: go test ./...');
-    expect(await detected(packageJson({ test: 'tape t/*.js' }), { runner: 'tap' })).toBe('tap: npm test');
+    expect(await detected(packageJson({ test: 'lab -r tap t/*.js' }), { runner: 'tap' })).toBe('tap: npm test');
   });
 });

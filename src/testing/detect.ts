@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
+import { joinedSuites } from './joined-suites.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
 import type { RunnerName, TestSuite } from './port.ts';
 import {
@@ -26,13 +27,13 @@ export interface DetectOptions {
   /** The worktree. */
   directory: string;
   settings: TestSettings;
-  /** What is to be tested, relative to the worktree: in a monorepo it says which package's tests are meant. */
+  /** The files under test, relative to the worktree. In a monorepo they select the packages whose tests run. */
   paths?: readonly string[];
-  /** All that the tests see of the environment. */
+  /** The whole environment of the tests. */
   env: Readonly<Record<string, string>>;
-  /** Absent: they run without one. */
+  /** Absent: the tests run without a sandbox. */
   sandbox?: OpenSandbox | undefined;
-  /** A folder of ours outside of the worktree, for reports and caches; made when needed. */
+  /** A folder outside the worktree for reports and caches, created on demand. */
   scratch: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
   /** Hides secrets in the lines. */
@@ -41,57 +42,92 @@ export interface DetectOptions {
   onGroup: (leader: number, ended: boolean) => void;
 }
 
-/** How the tests of a project are run, as far as its files tell. */
+/** How the tests of one package run, according to its files. */
 export interface FoundTests {
   name: RunnerName;
-  /** Of the package, relative to the repository; empty for the top. */
+  /** The package's folder, relative to the repository; empty for the top. */
   folder: string;
-  /** As a person would type it there, and the same with all scripts written out; null: as the runner is usually started. */
+  /** The command as typed in that folder, and the same with npm scripts expanded; null: use the runner's usual command. */
   written: { command: string; script: string } | null;
 }
 
-/** How the tests of a worktree are run: see `findTests`. */
+/** The test suite of a worktree; `findTests` decides which. */
 export async function detectTests(options: DetectOptions): Promise<TestSuite> {
   const { directory, settings, paths } = options;
   const files = folderFiles(directory);
-  const { name, folder, written } = await findTests(files, settings, directory, paths);
-  const place = posix.join(directory, folder);
-  const env = withPackagePrograms(options.env, place);
-  const runner = runnerNamed(name);
-  const usual = async (): Promise<string> =>
-    (await runner.usualCommand?.(place, await readProject(filesBelow(files, folder)), env)) ?? '';
-  const command = written?.command ?? (await usual());
-  return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command });
+  const open = async ({ name, folder, written }: FoundTests): Promise<TestSuite> => {
+    const place = posix.join(directory, folder);
+    const env = withPackagePrograms(options.env, place);
+    const runner = runnerNamed(name);
+    const usual = async (): Promise<string> =>
+      (await runner.usualCommand?.(place, await readProject(filesBelow(files, folder)), env)) ?? '';
+    const command = written?.command ?? (await usual());
+    return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command });
+  };
+  const [first, ...others] = await findTests(files, settings, directory, paths);
+  return joinedSuites([await open(first), ...(await Promise.all(others.map(open)))]);
 }
 
 /**
- * In this order: what is configured; the package of a monorepo that `paths` are in; the script `test` of package.json;
- * where there is none, what the files say (see `runnerOf`). A script that starts no runner that is known is never passed
- * over: what it would have run is not known then, and a guess would be wrong in silence. `directory` is for the error.
+ * In this order: the configured command; the monorepo packages that contain `paths`; the `test` script of package.json;
+ * the runner that the files point to (`runnerOf`). A test script that starts no known runner is an error: guessing another
+ * command could silently run the wrong tests. `directory` only appears in the error.
  */
 export async function findTests(
   files: ProjectFiles,
   settings: TestSettings,
   directory: string,
   paths: readonly string[] = [],
-): Promise<FoundTests> {
+): Promise<readonly [FoundTests, ...FoundTests[]]> {
   const top = await readProject(files);
-  if (settings.command === null) {
-    for (const folder of foldersAround(paths)) {
-      const found = await testsOfPackage(files, folder, top, settings);
-      if (found !== null) return found;
-    }
+  const tests = paths.filter(isRunnableTest);
+  const meant = settings.command === null ? (tests.length > 0 ? tests : paths) : [];
+  const found = new Map<string, FoundTests>();
+  for (const folder of new Set(meant.map((path) => posix.dirname(posix.normalize(path))))) {
+    const own = await testsAround(files, folder, top, settings);
+    // A file outside every package is tested from the top, and that run includes the packages.
+    if (own === null) return [await testsAtTop(files, top, settings, directory)];
+    found.set(own.folder, own);
   }
-  return await testsAtTop(files, top, settings, directory);
+  const [first, ...others] = found.values();
+  return first === undefined ? [await testsAtTop(files, top, settings, directory)] : [first, ...others];
 }
 
-/** For people: the packages of a monorepo whose tests are understood, two folders deep at most. */
+/** The folders in which `findTests` finds the tests of these files; the top if they are not understood. */
+export async function testFolders(
+  files: ProjectFiles,
+  settings: TestSettings,
+  paths: readonly string[],
+): Promise<string[]> {
+  try {
+    return (await findTests(files, settings, '', paths)).map(({ folder }) => folder);
+  } catch (error) {
+    undetectedIn(error);
+    return [''];
+  }
+}
+
+/** The innermost package below the top that contains the folder and whose tests are understood. */
+async function testsAround(
+  files: ProjectFiles,
+  inside: string,
+  top: Project,
+  settings: TestSettings,
+): Promise<FoundTests | null> {
+  for (let folder = inside; folder !== '.' && folder !== '/'; folder = posix.dirname(folder)) {
+    const found = await testsOfPackage(files, folder, top, settings);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** The packages of a monorepo whose tests are understood, at most two folders deep. For `agentos doctor`. */
 export async function packagesWithTests(files: ProjectFiles, settings: TestSettings): Promise<FoundTests[]> {
   const top = await readProject(files);
   const found: FoundTests[] = [];
   const look = async (folder: string, depth: number): Promise<void> => {
     const names = found.length < MOST_PACKAGES ? await files.names(folder) : [];
-    const own = names.some((name) => MANIFEST.test(name)) ? await testsOfPackage(files, folder, top, settings) : null;
+    const own = await testsOfPackage(files, folder, top, settings);
     if (own !== null) found.push(own);
     else if (depth < 2)
       for (const name of names) if (isFolderName(name)) await look(posix.join(folder, name), depth + 1);
@@ -106,28 +142,20 @@ function isFolderName(name: string): boolean {
   return !name.includes('.') && !/^(node_modules|docs?|tests?|target|dist|build|vendor|LICENSE)$/i.test(name);
 }
 
-/** What makes a folder a package of its own. */
+/** Files that make a folder a package. */
 const MANIFEST =
   /^(package\.json|go\.mod|Cargo\.toml|pyproject\.toml|setup\.(py|cfg)|composer\.json|Gemfile|.+\.(gemspec|[cf]sproj|vbproj))$/;
+/** The same for builds of several modules: only the outermost such folder is a package. */
+const BUILD = /^(pom\.xml|(build|settings)\.gradle(\.kts)?)$/;
 
-/** The folders below the top that hold all of these files, innermost first. Where there are tests, they alone count. */
-function foldersAround(paths: readonly string[]): string[] {
-  const tests = paths.filter(isRunnableTest);
-  const [first, ...others] = (tests.length > 0 ? tests : paths).map((path) => posix.dirname(posix.normalize(path)));
-  const found: string[] = [];
-  for (let folder = first ?? '.'; folder !== '.' && folder !== '/'; folder = posix.dirname(folder))
-    if (others.every((other) => other === folder || other.startsWith(`${folder}/`))) found.push(folder);
-  return found;
-}
-
-/** Null where the folder is no package, or its files don't say how it is tested: then those around it are asked. */
+/** Null: the folder is not a package, or its files don't say how it is tested; the caller then tries the folder above. */
 async function testsOfPackage(
   files: ProjectFiles,
   folder: string,
   above: Project,
   settings: TestSettings,
 ): Promise<FoundTests | null> {
-  if (!(await files.names(folder)).some((name) => MANIFEST.test(name))) return null;
+  if (!(await isPackage(files, folder))) return null;
   const own = filesBelow(files, folder);
   const project = await readProject(own);
   const scripts = project.packageJson?.scripts ?? {};
@@ -141,15 +169,27 @@ async function testsOfPackage(
     const command = each === 'test' ? `${manager} test` : `${manager} run ${each}`;
     if (name !== null && isWanted(name)) started.push({ name, folder, written: { command, script } });
   }
-  // Of several scripts with a runner, none is the one that is meant.
+  // With several candidate scripts, there is no telling which one is meant.
   if (found.length > 0) return started.length === 1 ? (started[0] ?? null) : null;
-  // Without a script of its own, a package of JavaScript is tested by what lies around it.
+  // A JavaScript package without a test script is tested from a folder above it.
   const runner = project.packageJson === null ? runnerOf(project) : null;
   if (runner === null || typeof runner === 'string' || !isWanted(runner.name)) return null;
   return { name: runner.name, folder, written: null };
 }
 
-/** Scripts of a package that the top's script names for its tool to run in each: `nx run-many --targets=lint,test:lib`. */
+async function isPackage(files: ProjectFiles, folder: string): Promise<boolean> {
+  const has = async (place: string, pattern: RegExp): Promise<boolean> =>
+    (await files.names(place === '.' ? '' : place)).some((name) => pattern.test(name));
+  if (await has(folder, MANIFEST)) return true;
+  if (!(await has(folder, BUILD))) return false;
+  for (let above = folder; above !== '.'; ) {
+    above = posix.dirname(above);
+    if (await has(above, BUILD)) return false;
+  }
+  return true;
+}
+
+/** The package's scripts that the top-level test script names, as in `nx run-many --targets=lint,test:lib`. */
 function namedAbove({ packageJson }: Project, scripts: PackageJson['scripts']): string[] {
   const above = withScriptsExpanded('npm test', packageJson?.scripts ?? {});
   const words = new Set(above.split(/[\s,=]+/));
@@ -158,7 +198,7 @@ function namedAbove({ packageJson }: Project, scripts: PackageJson['scripts']): 
   );
 }
 
-/** A command with all scripts written out. */
+/** The command with npm scripts expanded. */
 async function written(command: string, scripts: PackageJson['scripts'], files: ProjectFiles): Promise<string> {
   return await withTestFlags(withScriptsExpanded(command, scripts), (path) => files.read(path));
 }
@@ -199,7 +239,7 @@ async function testsAtTop(
   return { name: found.name, folder, written: null };
 }
 
-/** The problem of a project whose tests are not understood; throws whatever else went wrong. */
+/** The `tests-undetected` problem of an error; rethrows any other error. */
 export function undetectedIn(error: unknown) {
   const { problem } = toErrorRecord(error);
   if (problem.code !== 'tests-undetected') throw error;
@@ -215,14 +255,13 @@ function runnerOfReport(report: string | null): RunnerName | null {
   return report.endsWith('.tap') ? 'tap' : 'junit';
 }
 
-/** `npm init` writes a script that only says that there is none. */
+/** `npm init` writes a placeholder script that always fails. */
 function hasTestScript(scripts: PackageJson['scripts']): boolean {
   return (scripts.test ?? '').trim() !== '' && !scripts.test?.includes('no test specified');
 }
 
-/** Runners whose reports can't be read without a word of configuration, by their packages and configuration files. */
+/** Runners that need configuration before their results can be read, with their packages and configuration files. */
 const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly string[], configuration?: RegExp])[] = [
-  ['tape', ['tape']],
   ['lab', ['@hapi/lab']],
   ['karma', ['karma'], /^karma\.conf\./],
   ['web-test-runner', ['@web/test-runner'], /^web-test-runner\.config\./],
@@ -232,7 +271,7 @@ const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly stri
   ['nox', [], /^noxfile\.py$/],
 ];
 
-/** The runner that a project's files speak for, or the name of one that is not known; the surest sign wins. */
+/** The runner that the project's files point to, or the name of an unsupported one. The strongest sign wins. */
 function runnerOf(project: Project): Runner | string | null {
   const signs = RUNNERS.map((runner) => ({ runner, sign: runner.sign?.(project) ?? null }));
   const first = (sign: RunnerSign): Runner | undefined => signs.find((found) => found.sign === sign)?.runner;

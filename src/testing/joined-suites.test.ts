@@ -8,7 +8,7 @@ function suite(folder: string, outcome: TestOutcome, asked: string[] = []): Test
   return {
     runner: 'node',
     command: `cd ${folder} && npm test`,
-    folder,
+    folders: [folder],
     isTestFile: (path) => path.startsWith(`${folder}/test/`),
     run: async ({ files }: TestRunOptions) => {
       asked.push(`${folder} ${files?.join(',') ?? 'all'}`);

@@ -1,13 +1,13 @@
 import { isRead, type TestRun, type TestRunOptions, type TestSuite } from './port.ts';
 
-/** Suites of several packages of one worktree as one: they run one after another, and the worst of them tells how it went. */
+/** Combines the suites of several packages into one. They run in sequence, and the worst outcome is the outcome. */
 export function joinedSuites(suites: readonly [TestSuite, ...TestSuite[]]): TestSuite {
   const [first, ...others] = suites;
   if (others.length === 0) return first;
   return {
     runner: first.runner,
     command: suites.map(({ command }) => `(${command})`).join(' && '),
-    folder: '',
+    folders: suites.flatMap(({ folders }) => folders),
     fetchesFirst: suites.some(({ fetchesFirst }) => fetchesFirst),
     isTestFile: (path) => suites.some((suite) => suite.isTestFile(path)),
     async run(options) {
@@ -21,10 +21,12 @@ export function joinedSuites(suites: readonly [TestSuite, ...TestSuite[]]): Test
   };
 }
 
-/** Null: none of the files that were chosen is in its package. */
-function ownOptions({ folder }: TestSuite, options: TestRunOptions): TestRunOptions | null {
+/** Null: none of the selected files is in this suite's package. */
+function ownOptions({ folders }: TestSuite, options: TestRunOptions): TestRunOptions | null {
   if (options.files === undefined) return options;
-  const files = options.files.filter((file) => folder === '' || file.startsWith(`${folder}/`));
+  const files = options.files.filter((file) =>
+    folders.some((folder) => folder === '' || file.startsWith(`${folder}/`)),
+  );
   return files.length === 0 ? null : { ...options, files };
 }
 

@@ -2,12 +2,12 @@ import { ELSEWHERE, ELSEWHERE_ALONE, edited, isAssignment, type ShellCommand, sh
 
 type Scripts = Readonly<Record<string, string>>;
 
-/** Scripts that call each other in a circle end here. */
+/** Bounds scripts that call each other in a cycle. */
 const MAX_DEPTH = 6;
 
 /**
- * Puts the text of package.json's scripts in the place of `npm run x`, `pnpm x`, `yarn x` and the like, with what npm
- * runs before it (`prex`), so that the test runner inside becomes visible. What can't be followed stays as it is.
+ * Replaces `npm run x`, `pnpm x`, `yarn x` and the like by the script's text, with its `prex` script in front, so that the
+ * test runner inside becomes visible. Anything that can't be resolved stays unchanged.
  */
 export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0): string {
   if (depth >= MAX_DEPTH) return script;
@@ -25,7 +25,7 @@ export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0)
     const body = `${scripts[call.name] ?? ''}${call.rest === '' ? '' : ` ${call.rest}`}`;
     if (call.wrapper !== '') {
       const inside = withScriptsExpanded(body, scripts, depth + 1);
-      // What stands around a script is not around each of its commands.
+      // The wrapper covers the whole script; it can't be put in front of one of several commands.
       if (before !== undefined || shellCommands(inside).length > 1) return [];
       return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text: `${call.wrapper}${inside}` }];
     }
@@ -43,8 +43,8 @@ export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0)
 }
 
 /**
- * Of npm-run-all, or by a pattern of pnpm: all are run one after another, as the reports of two at once could not be told
- * apart.
+ * The scripts that npm-run-all or a pnpm pattern starts. They run in sequence, because the reports of two parallel runs
+ * could not be told apart.
  */
 function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): string[] | null {
   const given = words.map(({ text }) => text).filter((text) => !text.startsWith('-'));
@@ -56,7 +56,7 @@ function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): st
     : given.flatMap((text) => matching(text));
   return names.length > 0 && names.every((name) => Object.hasOwn(scripts, name)) ? names : null;
 
-  /** `*` stands for one part of a name, `**` for several. */
+  /** `*` matches one part of a name, `**` several. */
   function matching(pattern: string): string[] {
     if (!pattern.includes('*')) return [pattern];
     const source = pattern
@@ -66,7 +66,7 @@ function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): st
   }
 }
 
-/** What a person wrote need not be a pattern. */
+/** False also for text that isn't a valid pattern. */
 function isMatch(pattern: string, text: string): boolean {
   try {
     return new RegExp(pattern).test(text);
@@ -77,9 +77,9 @@ function isMatch(pattern: string, text: string): boolean {
 
 interface ScriptCall {
   name: string;
-  /** Variables that are set for it, as written. */
+  /** Assignments in front of it, as written. */
   settings: string[];
-  /** What measures coverage around it, as written: `c8 --100 `; mostly empty. */
+  /** A coverage tool in front of it, as written (`c8 --100 `); mostly empty. */
   wrapper: string;
   /** Further arguments, as written. */
   rest: string;
@@ -107,11 +107,11 @@ function scriptCall(script: string, words: ShellCommand, scripts: Scripts): Scri
   skipQuiet();
   const asked = words[at]?.text ?? '';
   const name = asked === 't' && !isRun ? 'test' : asked;
-  // Without `run`, npm knows only `test` by its name, and bun's own test runner has that name.
+  // Without `run`, npm accepts only `test`; `bun test` is bun's own runner, not a script.
   const isKnown = isRun || (manager === 'npm' ? name === 'test' : manager !== 'bun');
   if (!isKnown || !Object.hasOwn(scripts, name)) return null;
   at += 1;
-  // Options in front of `--` are npm's own; those that mean other packages lead out of this one's scripts.
+  // Options before `--` belong to npm; those that select another package mean that package's script.
   const dashes = words.findIndex(({ text }, index) => index >= at && text === '--');
   const own = words.slice(at, dashes < 0 ? undefined : dashes).filter(({ text }) => text.startsWith('-'));
   if (manager === 'npm' && own.some(({ text }) => ELSEWHERE.test(text) || ELSEWHERE_ALONE.test(text))) return null;

@@ -1,46 +1,46 @@
 import type { TestSettings } from '../core/config.ts';
 
-/** What a test runner's report says of one test. */
+/** One test in a runner's report. */
 export interface TestCase {
-  /** Relative to the worktree, with forward slashes; null where the runner doesn't tell (a Go or Rust package). */
+  /** Relative to the worktree, with forward slashes; null if the runner doesn't say (a Go or Rust package). */
   file: string | null;
-  /** With the names of the suites around it, separated by ` > `. */
+  /** Prefixed with the names of the enclosing suites, separated by ` > `. */
   name: string;
   outcome: 'passed' | 'failed' | 'skipped';
-  /** Why it failed, as the runner says it; shortened. */
+  /** The runner's error message, shortened. */
   message: string | null;
 }
 
-/** A file or a package whose tests never began: it can't be read, compiled or imported. */
+/** A file or package whose tests never started because it can't be read, compiled or imported. */
 export interface LoadFailure {
-  /** The test file, or for a compiled language the folder of the package; null where it is not known. */
+  /** The test file, or the package's folder in a compiled language; null if unknown. */
   file: string | null;
-  /** All that the runner says about it, for telling why. */
+  /** Everything the runner printed about it. */
   message: string;
 }
 
-/** Lines of one file that the tests ran through. */
+/** Line coverage of one file. */
 export interface FileCoverage {
   /** Relative to the worktree. */
   file: string;
   lines: number;
   covered: number;
-  /** Numbers of the lines that no test ran through. */
+  /** Numbers of the uncovered lines. */
   missed: number[];
 }
 
 /**
- * passed – tests ran, and none failed; failed – tests ran, and at least one failed or a file could not be loaded;
- * no-tests – the runner worked, and there was nothing to run.
+ * passed – tests ran, and none failed; failed – at least one test failed or one file could not be loaded; no-tests – the
+ * runner worked but had nothing to run.
  *
- * The others have no report that could be read, and say nothing about the code: could-not-run – the command could not be
- * started; killed – something else than us ended it; no-report – it ended by itself; timed-out – it was ended by us.
+ * The others have no readable report and say nothing about the code: could-not-run – the command could not be started;
+ * killed – another process ended it; no-report – it exited without one; timed-out – it exceeded its timeout.
  */
 export type TestOutcome = 'passed' | 'failed' | 'no-tests' | 'could-not-run' | 'killed' | 'no-report' | 'timed-out';
 
 const READ: ReadonlySet<TestOutcome> = new Set(['passed', 'failed', 'no-tests'] as const);
 
-/** Whether the run's report was read: only then it is a result. */
+/** Whether the run has a report; without one it is not a result. */
 export function isRead({ outcome }: Pick<TestRun, 'outcome'>): boolean {
   return READ.has(outcome);
 }
@@ -54,22 +54,22 @@ export interface TestRun {
   durationMs: number;
   cases: TestCase[];
   loadFailures: LoadFailure[];
-  /** Null where the runner gives none, or was not asked. */
+  /** Null: not requested, or not available from this runner. */
   coverage: FileCoverage[] | null;
-  /** The first errors and the last lines that it printed, to find out what went wrong. */
+  /** The first errors and the last lines of the output. */
   tail: string;
 }
 
-/** By its name in the configuration. */
+/** As in the configuration. */
 export type RunnerName = NonNullable<TestSettings['runner']>;
 
 export interface TestRunOptions {
-  /** Only these test files, where the runner can choose; otherwise it runs all. */
+  /** Run only these test files if the runner can select; otherwise it runs all. */
   files?: readonly string[];
   coverage?: boolean;
-  /** Part of the set-up: package registries can be reached, and what comes of it does not count. */
+  /** A run for the set-up: package registries are reachable, and the result is ignored. */
   fetches?: boolean;
-  /** Code is missing on purpose: where a script's linter stops at that, the tests run all the same. */
+  /** Code is missing on purpose: if the script's linter fails because of that, the tests run anyway. */
   lacksCode?: boolean;
   signal: AbortSignal;
 }
@@ -79,11 +79,11 @@ export interface TestSuite {
   readonly runner: RunnerName;
   /** As a person would type it at the top of the worktree. */
   readonly command: string;
-  /** Where it runs, relative to the worktree: the package of a monorepo; empty for the top. */
-  readonly folder: string;
-  /** It has to run once as part of the set-up, before a run counts. */
+  /** The folders it runs in, relative to the worktree: packages of a monorepo, or the empty string for the top. */
+  readonly folders: readonly string[];
+  /** The first run downloads dependencies, so it must happen during the set-up. */
   readonly fetchesFirst?: boolean;
-  /** Tests, and what belongs to them alone: fixtures, snapshots, set-up of the tests. */
+  /** True for tests and for files that only tests use: fixtures, snapshots, test set-up. */
   isTestFile(path: string): boolean;
   run(options: TestRunOptions): Promise<TestRun>;
 }

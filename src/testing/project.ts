@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../core/json.ts';
+import { manifestText } from '../process/text-file.ts';
 import { isRunnableTest } from './test-files.ts';
 
-/** As much of a project as it takes to tell how its tests are run: a folder, or a commit that is not checked out. */
+/** Read access to a project's files: a folder, or a commit that is not checked out. */
 export interface ProjectFiles {
-  /** Of what is in a folder, `''` being the top; none where it is not there. */
+  /** The names in a folder (`''` is the top); empty if it doesn't exist. */
   names(folder: string): Promise<readonly string[]>;
-  /** Empty where it is not there. */
+  /** Empty if the file doesn't exist. */
   read(path: string): Promise<string>;
 }
 
-/** The files of a folder of a project, as a project of its own. */
+/** A subfolder as a project of its own. */
 export function filesBelow(files: ProjectFiles, folder: string): ProjectFiles {
   if (folder === '') return files;
   return {
@@ -25,20 +26,20 @@ export function filesBelow(files: ProjectFiles, folder: string): ProjectFiles {
 export function folderFiles(directory: string): ProjectFiles {
   return {
     names: (folder) => readdir(join(directory, folder)).catch(() => []),
-    read: (path) => readFile(join(directory, path), 'utf8').catch(() => ''),
+    read: async (path) => manifestText(join(directory, path), directory),
   };
 }
 
-/** What the runners look at for signs of them. */
+/** The facts from which a runner recognises its projects. */
 export interface Project {
   packageJson: PackageJson | null;
-  /** Names at the top. */
+  /** File names at the top. */
   top: readonly string[];
-  /** Those, and the names in the usual folders of tests. */
+  /** File names at the top and in the usual test folders. */
   names: readonly string[];
-  /** The texts of the few files in which other languages name their runners; empty where there is none. */
+  /** The manifests of other languages; empty text for those that don't exist. */
   texts: Readonly<Record<ManifestName, string>>;
-  /** The text of a few test files and of the helper that all load, which say whose they are by what they import. */
+  /** The text of a few test files and of the shared test helper: their imports reveal the runner. */
   samples: string;
 }
 
@@ -59,7 +60,7 @@ type ManifestName = (typeof MANIFESTS)[number];
 
 const TEST_FOLDERS = ['', 'tests', 'test', 'spec', 'src'];
 const MOST_SAMPLES = 5;
-/** In Ruby the tests themselves often name no runner. */
+/** Ruby tests often require the runner only in a shared helper. */
 const HELPER = /(?:^|\/)(?:spec_|test_|minitest_)?helper\.rb$/;
 
 export async function readProject(files: ProjectFiles): Promise<Project> {
@@ -87,7 +88,7 @@ export function hasFile({ top }: Project, pattern: RegExp): boolean {
   return top.some((name) => pattern.test(name));
 }
 
-/** The sign of a runner that comes as a package: a dependency on it, or its configuration file. */
+/** Recognises a runner by a dependency on its package or by its configuration file. */
 export function signOf(packages: readonly string[], configuration?: RegExp): (project: Project) => 'named' | null {
   return (project) =>
     dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)) ? 'named' : null;
@@ -108,11 +109,11 @@ const packageSchema = z.object({
 
 export interface PackageJson {
   scripts: Readonly<Record<string, string>>;
-  /** Names of all that it depends on, for work or for use; Jest too where it is only configured. */
+  /** All dependencies and dev dependencies; `jest` also if package.json only configures it. */
   dependencies: ReadonlySet<string>;
 }
 
-/** Null where there is none, or none that can be read. */
+/** Null if it is missing or unreadable. */
 function readPackageJson(text: string): PackageJson | null {
   const found = packageSchema.safeParse(parseJson(text.replace(/^\uFEFF/, ''))).data;
   if (found === undefined) return null;
@@ -127,22 +128,22 @@ function readPackageJson(text: string): PackageJson | null {
   };
 }
 
-/** By the lock file at the top: the command in front of `test`. */
+/** The command in front of `test`, chosen by the lock file at the top. */
 export function packageManager(top: readonly string[]): string {
   const managers = { 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn', 'bun.lock': 'bun run', 'bun.lockb': 'bun run' };
   return Object.entries(managers).find(([lock]) => top.includes(lock))?.[1] ?? 'npm';
 }
 
-/** The first number of an installed package's version; null where it is not there. */
+/** The major version of an installed package; null if it isn't installed. */
 export async function installedMajor(directory: string, name: string): Promise<number | null> {
   const file = foldersUpwards(directory)
     .map((folder) => join(folder, 'node_modules', name, 'package.json'))
     .find(existsSync);
-  const version = file === undefined ? null : /"version"\s*:\s*"(\d+)\./.exec(await readFile(file, 'utf8'));
+  const version = file === undefined ? null : /"version"\s*:\s*"(\d+)\./.exec(manifestText(file, dirname(file)));
   return version === null ? null : Number(version[1]);
 }
 
-/** The environment with the programs of the installed packages first on the search path, as npm has it. */
+/** Puts the `.bin` folders of installed packages first on PATH, as npm does. */
 export function withPackagePrograms(
   env: Readonly<Record<string, string>>,
   directory: string,
@@ -152,7 +153,6 @@ export function withPackagePrograms(
   return { ...rest, PATH: [...folders, env.PATH ?? ''].filter((part) => part !== '').join(delimiter) };
 }
 
-/** A folder and all folders above it. */
 function foldersUpwards(directory: string): string[] {
   const above = dirname(directory);
   return above === directory ? [directory] : [directory, ...foldersUpwards(above)];

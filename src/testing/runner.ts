@@ -3,28 +3,28 @@ import type { Project } from './project.ts';
 import type { PathInWorktree, Reading } from './reports/report.ts';
 import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
 
-/** Where one run happens and where its report goes. */
+/** Where a run happens and where its report goes. */
 export interface RunPlace {
-  /** The folder that the command is started in: the worktree, or one of its packages. All paths are relative to it. */
+  /** The working directory of the command: the worktree or one of its packages. All paths are relative to it. */
   worktree: string;
   pathInWorktree: PathInWorktree;
   env: Readonly<Record<string, string>>;
-  /** Of this run alone; removed after it. */
+  /** For this run only; removed after it. */
   folder: string;
-  /** Kept from run to run, outside of the worktree. */
+  /** Kept between runs, outside the worktree. */
   caches: string;
-  /** The texts of the configured report that this run wrote; null where none is configured. */
+  /** Reads the report files that this run wrote; null if no report path is configured. */
   report: (() => Promise<string[]>) | null;
 }
 
-/** What makes the runner write its report. */
+/** The changes to a command that make the runner write its report. */
 export interface Instrumentation {
-  /** Arguments for calls of the script. */
+  /** Changed arguments of the script's calls. */
   changes?: ReadonlyMap<RunnerCall, CallChange>;
   env?: Readonly<Record<string, string>>;
-  /** Something in it is there for the coverage alone. */
+  /** Whether it makes the runner measure coverage. */
   measures?: boolean;
-  /** Both streams as one, in the order of writing. */
+  /** Merge stderr into stdout, to keep the order of the lines. */
   mergesStreams?: boolean;
 }
 
@@ -35,57 +35,59 @@ export interface RunOutput {
 }
 
 export interface Report extends Reading {
-  /** Null or absent where the runner was not asked or can't tell. */
+  /** Null or absent: not requested, or not available. */
   coverage?: FileCoverage[] | null;
 }
 
-/** Runs a further script in the worktree with the same environment; what it prints is not logged. */
+/** Runs another script in the worktree with the same environment. Its output is not logged. */
 export type Ask = (script: string) => Promise<RunOutput>;
 
-/** What an LLD does to the files, as paths relative to the worktree. */
+/** The files that an LLD changes, relative to the worktree. */
 export interface Changes {
   added: readonly string[];
   modified: readonly string[];
 }
 
 /**
- * How sure a project's files are that its tests are for this runner: `named` – its dependencies, its configuration or its
- * tests name it; `language` – a project of its language that names no runner.
+ * How strongly a project's files point to a runner: `named` – its dependencies, configuration or tests name it;
+ * `language` – a project in its language that names no runner.
  */
 export type RunnerSign = 'named' | 'language';
 
 /**
- * All that is particular to one test runner. A new one is a file with such an object, a line in `runners.ts`, and its name
- * in the configuration's schema. What is left out: it can't be found, started or restricted by itself.
+ * Everything specific to one test runner. To add a runner: a file with such an object, a line in `runners.ts`, and its name
+ * in the configuration's schema. A missing method means that the runner can't be detected, started or restricted.
  */
 export interface Runner {
   readonly name: RunnerName;
-  /** Null: these files say nothing of it. */
+  /** Null: the files don't point to this runner. */
   sign?(project: Project): RunnerSign | null;
-  /** How a person starts it where nothing else is said. */
+  /** The command if the project doesn't specify one. */
   usualCommand?(worktree: string, project: Project, env: Readonly<Record<string, string>>): Promise<string>;
   headAt?: HeadAt;
-  /** Its report comes out even of a command that hides it, such as `make test`. */
+  /** It can be instrumented through the environment, so that even `make test` writes the report. */
   readonly worksHidden?: boolean;
-  /** Where it writes its reports unless another place is configured: a pattern, relative to where it runs. */
+  /** The default path pattern of its reports, relative to the working directory. */
   readonly writes?: string;
-  /** Files that it may make in the worktree: those that were not there before are removed after the run. */
+  /** Files that it may create in the worktree; new ones are removed after the run. */
   readonly leaves?: readonly string[];
-  /** How its only call is restricted to some test files; null where that can't be done, and all are run. */
+  /** It reads the runner's stdout, which a script may pipe into a formatter (`tape x | tap-spec`). */
+  readonly readsStdout?: boolean;
+  /** Restricts a call to some test files; null: it can't, so all tests run. */
   select?(call: RunnerCall, files: readonly string[]): CallChange | null;
   instrument(script: TestScript, place: RunPlace, coverage: boolean, ask: Ask): Promise<Instrumentation>;
-  /** Null: there is no report. */
+  /** Null: no report. */
   read(place: RunPlace, output: RunOutput, script: TestScript, ask: Ask): Promise<Report | null>;
-  /** What a line of its output says to a person; null for nothing. Without it, every line is for people. */
+  /** The readable text of an output line; null: hide the line. If absent, all lines are shown unchanged. */
   line?(line: string): string | null;
   /**
-   * Whether tests can't be loaded only because something that the LLD adds (or, for a name in a module, modifies) is not
-   * there yet; null: not an error of this runner's language.
+   * Whether the tests fail to load only because a file that the LLD adds, or a name in a file that it modifies, doesn't
+   * exist yet; null: not an error of this runner's language.
    */
   isMissingCode?(failure: LoadFailure, changes: Changes, worktree: string): boolean | null;
 }
 
-/** The change of each call of a runner; `index` tells the reports of several calls apart. */
+/** Computes the change of each call of a runner; `index` separates the reports of several calls. */
 export async function changedCalls(
   script: TestScript,
   runner: RunnerName,

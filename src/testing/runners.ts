@@ -14,14 +14,14 @@ import { borp, node } from './runners/node.ts';
 import { phpunit } from './runners/phpunit.ts';
 import { pytest } from './runners/pytest.ts';
 import { qunit } from './runners/qunit.ts';
-import { minitest, rspec } from './runners/ruby.ts';
+import { minitest, rspec, testUnit } from './runners/ruby.ts';
 import { unittest } from './runners/unittest.ts';
 import { uvu } from './runners/uvu.ts';
 import { vitest } from './runners/vitest.ts';
 import { junit, tap } from './runners/written-report.ts';
 import { runnerCalls, type TestScript } from './script.ts';
 
-/** In the order in which a project is asked for signs of them. */
+/** In order of precedence: of equally strong signs, the first wins. */
 export const RUNNERS: readonly Runner[] = [
   vitest,
   jest,
@@ -43,6 +43,7 @@ export const RUNNERS: readonly Runner[] = [
   phpunit,
   rspec,
   minitest,
+  testUnit,
   dotnet,
   junit,
 ];
@@ -58,12 +59,11 @@ export function testScript(text: string): TestScript {
 }
 
 /**
- * Whether tests could not be loaded only because of code that the LLD brings. Whatever is not understood is a failure of its
- * own: a syntax error, a package that is not installed, a misspelt path, several reasons of which one is another. `folder`:
- * where the tests ran.
+ * Whether tests fail to load only because code of the LLD doesn't exist yet. False for any other reason: a syntax error, a
+ * package that isn't installed, a misspelt path, or several reasons of which one is different. `folder`: where the tests ran.
  */
 export function isMissingCode(failure: LoadFailure, changes: Changes, worktree: string, folder = ''): boolean {
-  // Tools call files as they are called in the folder where they were started.
+  // Tools print paths relative to their working directory.
   const inFolder = (path: string): string => (folder === '' ? path : posix.relative(folder, path));
   const there = { ...failure, file: failure.file === null ? null : inFolder(failure.file) };
   const changed = { added: changes.added.map(inFolder), modified: changes.modified.map(inFolder) };

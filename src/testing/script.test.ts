@@ -85,7 +85,7 @@ test.each([
   'node server.js',
   'go build ./...',
   'eslint vitest.config.ts',
-  'tape',
+  'lab',
   'rm -rf node_modules/.bin/jest',
 ])('%s starts none', (script) => {
   expect(found(script)).toEqual([]);
@@ -105,4 +105,19 @@ test('arguments are changed in the right command, and nothing else', () => {
   expect(withCallsChanged(script, new Map([[call, { remove, first: ['--a b'], last: ['new'] }]]))).toBe(
     `echo "a  b" && vitest run '--a b' new > log.txt && echo done`,
   );
+});
+
+test('a call whose failure is handled does not stop the script; one that can’t be grouped stays as it is', () => {
+  const changed = (script: string): string => {
+    const { calls } = testScript(script);
+    return withCallsChanged(script, new Map(calls.map((call) => [call, { last: ['x'], onFailure: 'note' }])));
+  };
+  expect(changed('A=1 jest > log && (jest -- y)')).toBe('{ A=1 jest x || note; } > log && ({ jest x -- y || note; })');
+  const [piped] = testScript('tape a 2>&1 | tap-spec || x').calls;
+  if (piped === undefined) throw new Error('no call');
+  expect(withCallsChanged('tape a 2>&1 | tap-spec || x', new Map([[piped, { copy: 'o' }]]))).toBe(
+    'tape a 2>&1 | tee o | tap-spec || x',
+  );
+  expect(withCallsChanged('tape a || x', new Map([[piped, { copy: 'o' }]]))).toBe('tape a || x');
+  expect(changed('! jest; exec jest')).toBe('! jest x; exec jest x');
 });

@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import type { RunnerName } from './port.ts';
 
 /*
- * As much of the shell's grammar as it takes to find the test runner in a script and to change its arguments, leaving every
- * other character as it was. Quotes, escapes, substitutions and redirections are understood; here-documents are not.
+ * Enough of the shell's grammar to find the test runner in a script and to change its arguments without touching any other
+ * character. It handles quotes, escapes, substitutions and redirections, but not here-documents.
  */
 
 export interface ShellWord {
@@ -13,7 +13,7 @@ export interface ShellWord {
   end: number;
 }
 
-/** A program with its arguments; assignments in front of it are its first words. */
+/** A program with its arguments, including assignments in front of it. */
 export type ShellCommand = readonly ShellWord[];
 
 const QUOTED = String.raw`'[^']*'?|"(?:\\[^]|[^"\\])*"?|\\[^]`;
@@ -27,7 +27,7 @@ const RESERVED = new Set(['{', '}', '!', 'if', 'then', 'else', 'fi', 'do', 'done
 
 export function shellCommands(script: string): ShellCommand[] {
   const commands: ShellWord[][] = [[]];
-  /** The next word is a file that something is redirected to. */
+  /** The next word is the target of a redirection. */
   let isTarget = false;
   for (const { index, groups = {} } of script.matchAll(TOKEN)) {
     const { redirection, separator, word } = groups;
@@ -70,7 +70,7 @@ export interface Edit {
   text: string;
 }
 
-/** The edits don't overlap; those at the same place keep their order. */
+/** Edits must not overlap; edits at the same place keep their order. */
 export function edited(script: string, edits: readonly Edit[]): string {
   let result = '';
   let at = 0;
@@ -81,23 +81,23 @@ export function edited(script: string, edits: readonly Edit[]): string {
   return result + script.slice(at);
 }
 
-/** A command of a script that starts a test runner. */
+/** A command that starts a test runner. */
 export interface RunnerCall {
   runner: RunnerName;
   words: ShellCommand;
-  /** Index of the last word that names the runner (`vitest run`, `go test`); arguments come after it. */
+  /** Index of the last word of the runner's name (`vitest run`, `go test`); its arguments follow. */
   head: number;
 }
 
-/** A shell script, and which of its commands start a test runner. */
+/** A shell script and those of its commands that start a test runner. */
 export interface TestScript {
   text: string;
   calls: readonly RunnerCall[];
 }
 
 /**
- * Whether the program at `at` is this runner: the index of the last word that names it, else null. `names` are the words of
- * the command without folders and Windows' endings; files of installed packages are called like these.
+ * If the word at `at` starts this runner: the index of the last word of its name, else null. `names` are the words of the
+ * command as program names: without folders and `.exe`, and with the package's name for a file in node_modules.
  */
 export type HeadAt = (names: readonly string[], at: number) => number | null;
 
@@ -105,16 +105,15 @@ export function programNamed(...programs: readonly string[]): HeadAt {
   return (names, at) => (programs.includes(names[at] ?? '') ? at : null);
 }
 
-/** Of package managers: options that say in which package or folder something happens, with a value. */
+/** Package managers' options, with a value, that select another package or folder. */
 export const ELSEWHERE =
   /^(--filter|-F|-C|--dir|--cwd|--prefix|-w|--workspace|--project|-p|--directory|--manifest-path)$/;
-/** The same in one word, or for every package. */
+/** The same without a separate value. */
 export const ELSEWHERE_ALONE =
   /^(--(filter|dir|cwd|prefix|workspace|directory)=|-r$|--recursive$|--workspaces$|--ws$|workspaces?$)/;
 
 /**
- * Whether a call surely runs in the folder in which the script is started, so that files can be given to it as they are
- * called there.
+ * Whether a call certainly runs in the script's working directory, so that it can be given paths relative to it.
  */
 export function runsHere(script: string, { words, head }: RunnerCall): boolean {
   const before = shellCommands(script).filter((command) => (command[0]?.start ?? 0) < (words[0]?.start ?? 0));
@@ -123,8 +122,7 @@ export function runsHere(script: string, { words, head }: RunnerCall): boolean {
 }
 
 /**
- * The script with a call that runs whatever comes of the commands in front of it, where these are only joined by `&&`; else
- * as it is.
+ * Makes a call run even if the commands before it fail, by replacing `&&` with `;`. Unchanged if they are joined otherwise.
  */
 export function withCallReached(script: string, { words }: RunnerCall): string {
   const end = words[0]?.start ?? 0;
@@ -137,7 +135,7 @@ export function withCallReached(script: string, { words }: RunnerCall): string {
   );
 }
 
-/** Programs that start another one, which is named in their arguments. */
+/** Programs that start another program given in their arguments. */
 const WRAPPERS =
   /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|cross-env|cross-env-shell|env|dotenv|dotenvx|c8|nyc|nice|timeout|xvfb-run|uv|poetry|pipenv|pdm|hatch|rye|coverage|node|nodejs|tsx|python[\d.]*|py|bundle|bundler|ruby|php|composer|tox|nox)$/;
 
@@ -157,15 +155,15 @@ export function runnerCalls(script: string, runners: readonly { name: RunnerName
   });
 }
 
-/** Without its folder; a file of an installed package is called like the package. */
+/** Drops the folder; a file in node_modules gets the name of its package. */
 function programName(path: string): string {
   const [, owner] = /(?:^|\/)node_modules\/([^.@/][^/]*)\/.+\.[cm]?js$/.exec(path) ?? [];
   return owner ?? basename(path).replace(/\.(cmd|exe)$/, '');
 }
 
 /**
- * The arguments of a call, up to `--`, that are surely no options and no values of options: what comes after an option that
- * is not among `flags` may be its value, and stays. Then more tests run than were chosen, and never fewer.
+ * The arguments of a call, up to `--`, that are certainly neither options nor their values. A word after an option that is
+ * not in `flags` may be its value and is left out: that way a selection may run too many tests, but never too few.
  */
 export function plainArguments({ words, head }: RunnerCall, flags: RegExp): ShellWord[] {
   const dashes = words.findIndex(({ text }, at) => at > head && text === '--');
@@ -177,7 +175,7 @@ export function plainArguments({ words, head }: RunnerCall, flags: RegExp): Shel
   });
 }
 
-/** The options that match, those of `valued` with the value where that is a word of its own. */
+/** The matching options; those that match `valued` include their value if it is a separate word. */
 export function optionsMatching({ words, head }: RunnerCall, flags: RegExp, valued: RegExp | null = null): ShellWord[] {
   return words.flatMap((word, at) => {
     if (at <= head) return [];
@@ -189,26 +187,45 @@ export function optionsMatching({ words, head }: RunnerCall, flags: RegExp, valu
 
 export interface CallChange {
   remove?: readonly ShellWord[];
-  /** Right after the runner's name. */
+  /** Inserted right after the runner's name. */
   first?: readonly string[];
-  /** After all other arguments; before a `--` where there is one. */
+  /** Appended after all other arguments, but before a `--`. */
   last?: readonly string[];
+  /** A command that runs if the call fails. The failure then no longer stops the rest of the script. */
+  onFailure?: string;
+  /** A file that receives a copy of the output if the call is piped into another program. */
+  copy?: string;
 }
 
-/** The script with arguments of some of its calls changed. */
 export function withCallsChanged(script: string, changes: ReadonlyMap<RunnerCall, CallChange>): string {
-  const edits = [...changes].flatMap(([call, { remove = [], first = [], last = [] }]) => {
+  const edits = [...changes].flatMap(([call, { remove = [], first = [], last = [], onFailure, copy }]) => {
     const head = call.words[call.head];
     const dashes = call.words.findIndex((word, at) => at > call.head && word.text === '--');
     const end = dashes < 0 ? call.words.at(-1) : call.words[dashes - 1];
     if (head === undefined || end === undefined) return [];
+    const [start, stop] = [call.words[0]?.start ?? 0, call.words.at(-1)?.end ?? 0];
+    const pipe = copy === undefined ? null : pipeAfter(script, stop);
+    const isGrouped = onFailure !== undefined && !NO_GROUP.test(script.slice(0, start));
     return [
+      ...(isGrouped ? [{ start, end: start, text: '{ ' }] : []),
       { start: head.end, end: head.end, text: argumentText(first) },
       ...remove.map((word) => ({ start: script.slice(0, word.start).trimEnd().length, end: word.end, text: '' })),
       { start: end.end, end: end.end, text: argumentText(last) },
+      ...(isGrouped ? [{ start: stop, end: stop, text: ` || ${onFailure}; }` }] : []),
+      ...(pipe === null ? [] : [{ start: pipe, end: pipe, text: `| tee ${shellQuoted(copy ?? '')} ` }]),
     ];
   });
   return edited(script, edits);
+}
+
+/** `exec` and `!` can't be followed by a group. */
+const NO_GROUP = /(?:^|[\s;&|({])(?:exec|!)\s+$/;
+
+/** Where the pipe after a command starts; null if the command isn't piped. */
+function pipeAfter(script: string, end: number): number | null {
+  const next = [...script.matchAll(TOKEN)].find(({ index, groups }) => index >= end && groups?.separator !== undefined);
+  const isPipe = next !== undefined && /^\|(?!\|)/.test(script.slice(next.index));
+  return isPipe ? next.index : null;
 }
 
 function argumentText(words: readonly string[]): string {

@@ -269,6 +269,20 @@ describe('any other command', () => {
   });
 });
 
+test('of several calls of a runner, one that fails does not keep the others from running', async () => {
+  const test = (name: string, body: string): string => `require('node:test').test('${name}', () => { ${body} });`;
+  await write({
+    'package.json': JSON.stringify({
+      scripts: { a: 'node --test a', test: 'npm run a && X=1 node --test b && touch c' },
+    }),
+    'a/x.test.js': test('fails', 'throw new Error("x")'),
+    'b/y.test.js': test('passes', ''),
+  });
+  const found = await run({});
+  expect(brief(found)).toEqual(['failed a/x.test.js: fails', 'passed b/y.test.js: passes']);
+  expect(found).toMatchObject({ outcome: 'failed', exitCode: 1 });
+});
+
 test('vitest: outcomes, load failures, errors outside of tests', async () => {
   await mkdir(join(directory, 'node_modules'));
   for (const name of ['vitest', 'vite', '.bin']) await symlink(join(ours, name), join(directory, 'node_modules', name));

@@ -1,34 +1,42 @@
 import { existsSync } from 'node:fs';
-import { glob, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { glob, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, posix, resolve } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
-import { type ProgramEnd, runProgram } from '../process/program.ts';
-import type { OpenSandbox, Sandbox } from '../process/sandbox/sandbox.ts';
+import { type ProgramEnd, type ProgramOptions, runProgram } from '../process/program.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/coverage.ts';
-import { createPathInWorktree } from './reports/report.ts';
-import type { Ask, Report, Runner, RunPlace } from './runner.ts';
+import { createPathInWorktree, fileIn, reportText, textsIn } from './reports/report.ts';
+import type { Ask, Instrumentation, Report, Runner, RunOutput, RunPlace } from './runner.ts';
 import { testScript } from './runners.ts';
-import { runsHere, shellQuoted, withCallReached, withCallsChanged } from './script.ts';
+import {
+  type CallChange,
+  type RunnerCall,
+  runsHere,
+  shellQuoted,
+  type TestScript,
+  withCallReached,
+  withCallsChanged,
+} from './script.ts';
 import { createIsTestFile } from './test-files.ts';
 
 export interface SuiteOptions {
   directory: string;
   settings: TestSettings;
-  /** Of the package in the worktree, to run in; empty for the top. */
+  /** The package's folder in the worktree; empty for the top. */
   folder: string;
-  /** With the search path for the run in it. */
+  /** Includes PATH. */
   env: Readonly<Record<string, string>>;
-  /** Absent: they run without one. */
+  /** Absent: the tests run without a sandbox. */
   sandbox?: OpenSandbox | undefined;
   scratch: string;
   runner: Runner;
-  /** As a person would type it there. */
+  /** As typed in that folder. */
   command: string;
-  /** The same with all scripts written out, so that arguments can be put into it. */
+  /** The command with npm scripts expanded, so that arguments can be inserted. */
   script: string;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
   /** Hides secrets in the lines. */
@@ -37,12 +45,12 @@ export interface SuiteOptions {
   onGroup: (leader: number, ended: boolean) => void;
 }
 
-/** These fetch what they need when they first run the tests, which in a sandbox they can't. */
+/** These download dependencies during the first test run, which a sandbox blocks. */
 const FETCHING: ReadonlySet<string> = new Set(['maven', 'gradle', 'dotnet']);
 
-/** For asking a tool something, such as whether it can measure coverage. */
+/** For probing a tool, such as whether it can measure coverage. */
 const ASK_TIMEOUT_MS = 120_000;
-/** Of standard error; the program that keeps standard output has its own bound. */
+/** Bounds the kept stderr; `runProgram` bounds stdout itself. */
 const KEEP_STDERR_CHARS = 4_000_000;
 
 export function createSuite(options: SuiteOptions): TestSuite {
@@ -50,26 +58,26 @@ export function createSuite(options: SuiteOptions): TestSuite {
   return {
     runner: runner.name,
     command: fromTop(folder, options.command),
-    folder,
+    folders: [folder],
     fetchesFirst: options.sandbox !== undefined && FETCHING.has(runner.name),
     isTestFile: createIsTestFile(settings.files),
     async run(wish) {
       const { files, coverage, signal } = wish;
       const first = await runAlone(options, wish);
-      // Not every file that looks like a test is one for the runner.
+      // The runner doesn't recognise the selected files as tests: run all.
       if (first.outcome === 'no-tests' && files !== undefined)
         return runAlone(options, { signal, ...(coverage === undefined ? {} : { coverage }) });
       const reached = wish.lacksCode === true && first.outcome === 'no-report' ? scriptReached(options) : null;
       if (reached !== null) return runAlone({ ...options, script: reached }, wish);
       if (!first.isMeasured || !/^(failed|no-report|no-tests)$/.test(first.outcome)) return first;
-      // What measures coverage must not decide: the same without it does.
+      // Measuring coverage must not change the outcome: a run without it decides.
       const plain = await runAlone(options, { signal, ...(files === undefined ? {} : { files }) });
       return plain.outcome === first.outcome ? { ...plain, coverage: first.coverage } : plain;
     },
   };
 }
 
-/** Null where nothing stands in front of the tests that could stop them. */
+/** The script with the tests running even if a command before them fails; null if there is no such command. */
 function scriptReached({ runner, script }: SuiteOptions): string | null {
   const call = testScript(script).calls.find(({ runner: name }) => name === runner.name);
   const reached = call === undefined ? script : withCallReached(script, call);
@@ -80,8 +88,8 @@ function fromTop(folder: string, command: string): string {
   return folder === '' ? command : `cd ${shellQuoted(folder)} && ${command}`;
 }
 
-/** Whether arguments or variables of ours made it measure coverage. */
 interface MeasuredRun extends TestRun {
+  /** Our arguments or variables made it measure coverage. */
   isMeasured: boolean;
 }
 
@@ -97,7 +105,7 @@ async function runAlone(options: SuiteOptions, wish: TestRunOptions): Promise<Me
   }
 }
 
-/** What a run may write into the worktree. */
+/** Files that a run may write into the worktree. */
 interface Watched {
   report: WrittenFiles | null;
   lcov: WrittenFiles | null;
@@ -106,11 +114,12 @@ interface Watched {
 
 async function watch({ settings, runner, ...options }: SuiteOptions): Promise<Watched> {
   const directory = join(options.directory, options.folder);
-  const unlessNull = async (path: string | null) => (path === null ? null : await watchWritten(directory, path));
+  const watched = (path: string): Promise<WrittenFiles> => watchWritten(directory, path, options.directory);
+  const unlessNull = async (path: string | null) => (path === null ? null : await watched(path));
   return {
     report: await unlessNull(settings.report ?? runner.writes ?? null),
     lcov: await unlessNull(settings.coverage),
-    leaves: await Promise.all((runner.leaves ?? []).map((path) => watchWritten(directory, path))),
+    leaves: await Promise.all((runner.leaves ?? []).map(watched)),
   };
 }
 
@@ -141,38 +150,35 @@ async function runOnce(
     command: settings.command ?? undefined,
     ...(wish.fetches ? { network: ['registries'] } : {}),
   });
-  const asking = (env: Readonly<Record<string, string>>) => createAsk(options, { env, sandbox }, wish.signal);
+  const timeoutMs = Math.min(ASK_TIMEOUT_MS, settings.timeoutMs);
+  const asking =
+    (env: Readonly<Record<string, string>>): Ask =>
+    async (command) =>
+      (await runScript(options, command, { env, sandbox, timeoutMs, signal: wish.signal })).output;
   const prepared = await runner.instrument(selected, place, measures, asking(options.env));
   const env = { ...options.env, ...prepared.env };
-  const changed = withCallsChanged(selected.text, prepared.changes ?? new Map());
+  const changed = withCallsChanged(selected.text, withCopies(selected, runner, prepared.changes, scratch));
 
   const tail = createOutputKeeper();
-  let stderr = '';
-  const ended = await runProgram({
-    command: prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed,
-    cwd: directory,
-    env,
-    sandbox,
-    timeoutMs: settings.timeoutMs,
-    maySleep: true,
-    signal: wish.signal,
-    onProgress: options.onProgress,
-    onGroup: options.onGroup,
-    mask: options.mask,
-    onLine(line, stream) {
-      if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
-      const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
-      if (said === null) return;
-      options.onLine(said, stream);
-      tail.push(withoutSequences(said));
-    },
+  const command = prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed;
+  const how = { env, sandbox, timeoutMs: settings.timeoutMs, signal: wish.signal };
+  const program = await runScript(options, command, how, (line, stream) => {
+    const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
+    if (said === null) return;
+    options.onLine(said, stream);
+    tail.push(withoutSequences(said));
   });
-  const output = { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
+  const [failure] = (await reportText(join(scratch, EXIT_CODES), scratch)).split('\n');
+  const exitCode = failure ? Number(failure) : program.ended.exitCode;
+  const ended = { ...program.ended, exitCode };
+  const piped = await textsIn(scratch, PIPED);
+  const stdout = piped.length === 0 ? program.output.stdout : piped.join('\n');
+  const output = { ...program.output, stdout, exitCode };
   const found = await runner.read(place, output, selected, asking(env));
   const coverage =
     wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
   const isThere = (path: string): boolean => existsSync(join(directory, path));
-  // A compiler may name files as they are called at the top, wherever it was started.
+  // Some compilers print paths relative to the repository's top, wherever they run.
   const fromWorktree = (path: string): string =>
     folder === '' || (path.startsWith(`${folder}/`) && !isThere(path)) ? path : posix.join(folder, path);
   const withFile = <T extends { file: string | null }>(of: T): T =>
@@ -195,36 +201,56 @@ async function runOnce(
   }
 }
 
-function createAsk(
-  options: SuiteOptions,
-  how: { env: Readonly<Record<string, string>>; sandbox: Sandbox | undefined },
-  signal: AbortSignal,
-): Ask {
-  return async (script) => {
-    let stderr = '';
-    const { onProgress, onGroup } = options;
-    const cwd = join(options.directory, options.folder);
-    const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
-      if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
-    };
-    const timeoutMs = Math.min(ASK_TIMEOUT_MS, options.settings.timeoutMs);
-    const watch = { signal, onProgress, onGroup, onLine, maySleep: true };
-    const ended = await runProgram({ command: script, cwd, ...how, timeoutMs, ...watch });
-    return { stdout: ended.stdout, stderr, exitCode: ended.exitCode };
-  };
+const EXIT_CODES = 'exit-codes';
+const PIPED = /^piped-\d+\.out$/;
+
+/**
+ * Adds what every runner needs. If a script starts the runner several times, a failure of one call must not keep the others
+ * from running. Output that is piped into a formatter is copied, because the formatter's own output can't be read.
+ */
+function withCopies(
+  { calls }: TestScript,
+  runner: Runner,
+  changes: Instrumentation['changes'],
+  scratch: string,
+): ReadonlyMap<RunnerCall, CallChange> {
+  const own = calls.filter(({ runner: name }) => name === runner.name);
+  const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellQuoted(join(scratch, EXIT_CODES))}` };
+  return new Map(
+    own.map((call, index) => {
+      const copied = runner.readsStdout === true ? { copy: join(scratch, `piped-${index}.out`) } : {};
+      return [call, { ...changes?.get(call), ...several, ...copied }];
+    }),
+  );
 }
 
-/** Restricted to some test files; unchanged where the runner or the script does not allow it. */
+async function runScript(
+  { onProgress, onGroup, mask, ...options }: SuiteOptions,
+  command: string,
+  how: Pick<ProgramOptions, 'sandbox' | 'timeoutMs' | 'signal'> & { env: Readonly<Record<string, string>> },
+  said: SuiteOptions['onLine'] = () => {},
+): Promise<{ ended: ProgramEnd; output: RunOutput }> {
+  let stderr = '';
+  const onLine = (line: string, stream: 'stdout' | 'stderr'): void => {
+    if (stream === 'stderr' && stderr.length < KEEP_STDERR_CHARS) stderr += `${line}\n`;
+    said(line, stream);
+  };
+  const cwd = join(options.directory, options.folder);
+  const ended = await runProgram({ command, cwd, ...how, mask, maySleep: true, onProgress, onGroup, onLine });
+  return { ended, output: { stdout: ended.stdout, stderr, exitCode: ended.exitCode } };
+}
+
+/** Restricts the script to some test files; unchanged if the runner or the script doesn't allow it. */
 export function selectedScript(runner: Runner, script: string, files: readonly string[] | undefined): string {
   const [call, ...others] = testScript(script).calls.filter(({ runner: name }) => name === runner.name);
   if (files === undefined || call === undefined || others.length > 0 || !runsHere(script, call)) return script;
-  // A file of another package can't be given to this one's runner.
+  // This package's runner can't take a file of another package.
   if (files.some((file) => file.startsWith('../'))) return script;
   const change = runner.select?.(call, files);
   return change === undefined || change === null ? script : withCallsChanged(script, new Map([[call, change]]));
 }
 
-/** Tests that are all skipped are as good as none: nothing was run. */
+/** If all tests were skipped, nothing ran: that counts as no tests. */
 function outcomeOf(ended: ProgramEnd, report: Report | null): TestOutcome {
   if (ended.timedOut) return 'timed-out';
   if (isKilled(ended, report)) return 'killed';
@@ -234,23 +260,23 @@ function outcomeOf(ended: ProgramEnd, report: Report | null): TestOutcome {
   return cases.some(({ outcome }) => outcome === 'passed') ? 'passed' : 'no-tests';
 }
 
-/** How a process is ended by another one: a terminal that closes, a shutdown, a person, the system when memory is short. */
+/** Signals that come from outside: a closing terminal, a shutdown, a person, the out-of-memory killer. */
 const SENT: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGTERM'];
 const SENT_CODES: ReadonlySet<number | null> = new Set(SENT.map((signal) => 128 + constants.signals[signal]));
 
-/** Some formats are written test by test: what a killed run left of its report is not one. */
+/** Some reports are written test by test, so a killed run may leave a partial one: it doesn't count. */
 function isKilled({ signal, exitCode }: ProgramEnd, report: Report | null): boolean {
   if (signal !== null) return SENT.includes(signal);
-  // Some runners end with the number of tests that failed.
+  // Some runners exit with the number of failed tests, which may equal such a code.
   const failed = report?.cases.filter(({ outcome }) => outcome === 'failed').length;
   return SENT_CODES.has(exitCode) && failed !== exitCode;
 }
 
-/** Stand-in where no runner is detected and the policy is off: it knows which files are tests, and can't run them. */
+/** Used when no runner is detected and tests are not required: it recognises test files but can't run them. */
 export function noSuite(patterns: readonly string[]): TestSuite {
   return {
     runner: 'tap',
-    folder: '',
+    folders: [''],
     command: 'the tests of this repository',
     isTestFile: createIsTestFile(patterns),
     run: () =>
@@ -267,37 +293,39 @@ export function noSuite(patterns: readonly string[]): TestSuite {
   };
 }
 
-/** Files that a command of the user's own writes, told from those that were there before. */
+/** Distinguishes the files that a command writes from those that existed before. */
 interface WrittenFiles {
-  /** The texts of those that are new or were written since. */
+  /** The texts of files that are new or changed. */
   texts(): Promise<string[]>;
-  /** Removes those that were not there before. */
+  /** Removes files that didn't exist before. */
   removeNew(): Promise<void>;
 }
 
-/** `pattern` is a path in the directory, with `*` and `**` where there are several. To be called before the command. */
-async function watchWritten(directory: string, pattern: string): Promise<WrittenFiles> {
-  const before = await statesOf(directory, pattern);
+/**
+ * Call it before the command. `pattern` is a path or glob relative to the directory. Files outside the worktree are neither
+ * read nor removed, whatever the pattern or a symbolic link says.
+ */
+async function watchWritten(directory: string, pattern: string, worktree: string): Promise<WrittenFiles> {
+  const statesNow = (): Promise<Map<string, string>> => statesOf(directory, pattern, worktree);
+  const before = await statesNow();
   const changed = async (): Promise<string[]> =>
-    [...(await statesOf(directory, pattern))]
-      .filter(([path, state]) => before.get(path) !== state)
-      .map(([path]) => path);
+    [...(await statesNow())].filter(([path, state]) => before.get(path) !== state).map(([path]) => path);
   return {
-    texts: async () => await Promise.all((await changed()).map(async (path) => await readFile(path, 'utf8'))),
+    texts: async () => await Promise.all((await changed()).map(async (path) => await reportText(path, worktree))),
     async removeNew() {
       for (const path of await changed()) if (!before.has(path)) await rm(path, { force: true });
     },
   };
 }
 
-async function statesOf(directory: string, pattern: string): Promise<Map<string, string>> {
+async function statesOf(directory: string, pattern: string, worktree: string): Promise<Map<string, string>> {
   const paths = /[*?[{]/.test(pattern) ? [] : [pattern];
   if (paths.length === 0) for await (const path of glob(pattern, { cwd: directory })) paths.push(path);
   const found = new Map<string, string>();
   for (const path of paths.toSorted()) {
-    const place = resolve(directory, path);
-    const info = await stat(place, { bigint: true }).catch(() => null);
-    if (info?.isFile()) found.set(place, `${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`);
+    const place = await fileIn(resolve(directory, path), worktree);
+    const info = place === null ? null : await stat(place, { bigint: true }).catch(() => null);
+    if (place !== null && info !== null) found.set(place, `${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`);
   }
   return found;
 }

@@ -5,8 +5,8 @@ import type { PipelineName, StageName, WorkflowName } from '../core/paths.ts';
 import type { RunSnapshot } from '../core/run-snapshot.ts';
 import type { Stage, Standing } from '../core/summary.ts';
 import type { Call, Spending } from '../core/timeline.ts';
+import type { RunStanding } from '../run/history/run-history.ts';
 import type { KnownKey } from '../run/keys-file.ts';
-import type { RunStanding } from '../run/run-history.ts';
 
 /*
  * What the server says and the pages show, as JSON. Types only: both sides are built from them. Every answer of `GET
@@ -148,9 +148,7 @@ export type Block =
   | { type: 'gate'; gate: GateEvidence }
   /** What the models were shown; asked for when it is looked at. */
   | { type: 'context'; path: string }
-  | { type: 'points'; title: string; points: readonly string[] }
-  /** A command or file to look at; `title` says what it is. */
-  | { type: 'text'; title: string; text: string };
+  | { type: 'points'; title: string; points: readonly string[] };
 
 export interface ShownContext {
   base: string;

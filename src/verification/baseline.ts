@@ -2,14 +2,14 @@ import { errorLine } from '../core/reason.ts';
 import type { RunnerName, TestCase, TestRun } from '../testing/port.ts';
 import { testKey } from './test-key.ts';
 
-/** The tests as they were before anything was written: it tells what is new and what must not break. */
+/** The test results before any change: they show which tests are new and which must not break. */
 export interface Baseline {
   command: string;
-  /** A key is there as often as there are tests of that name. */
+  /** Contains a key once for each test of that name. */
   passed: string[];
-  /** Failed or skipped, all or some of them: they may stay so. */
+  /** Keys of which at least one test failed or was skipped: these may stay that way. */
   others: string[];
-  /** Test files or packages that could not be loaded even then. */
+  /** Test files or packages that already failed to load. */
   notLoaded: string[];
 }
 
@@ -24,10 +24,10 @@ export function baselineOf({ command, cases, loadFailures }: TestRun): Baseline 
   };
 }
 
-/** Where no tests are asked for. */
+/** For items that don't require tests. */
 export const NO_BASELINE: Baseline = { command: '', passed: [], others: [], notLoaded: [] };
 
-/** Said where at least half of the test files could not be loaded; null otherwise. */
+/** A warning if at least half of the test files could not be loaded. */
 export function loadWarning({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): string | null {
   const loaded = new Set(cases.map(({ file }) => file)).size;
   const broken = new Set(loadFailures.map(({ file }) => file)).size;
@@ -40,9 +40,9 @@ export function loadWarning({ cases, loadFailures }: Pick<TestRun, 'cases' | 'lo
 const MOST_NAMED = 3;
 
 /**
- * Why nothing can be built on this run, in words; null where something can. A suite in which nothing runs proves nothing
- * later on either. Only where a runner that is known by its name finds nothing, and there is no file with tests, it is true
- * that there are none yet. `testFiles`: those of the base commit.
+ * Why this run is no usable baseline; null if it is one. A suite in which nothing runs can't prove anything later. A run
+ * without tests is accepted only from a known runner in a repository without test files. `testFiles`: those of the base
+ * commit.
  */
 export function whyNoBaseline(
   { cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>,
@@ -70,14 +70,14 @@ export function countsOf(keys: readonly string[]): Map<string, number> {
 }
 
 /**
- * The tests that were written for this design: those that the baseline does not know, and those in a changed file that
- * fail now, because what they expect was changed.
+ * The tests written for this design: those that are not in the baseline, and those in a changed test file that fail now,
+ * because their expectation was changed.
  */
 export function newTests(run: TestRun, baseline: Baseline, changedFiles: ReadonlySet<string>): TestCase[] {
   const known = countsOf([...baseline.passed, ...baseline.others]);
   const fresh = new Set<TestCase>();
   for (const [key, tests] of Map.groupBy(run.cases, testKey)) {
-    // Of several tests with one name, those that fail are the new ones, or else the last.
+    // Of several tests with the same name, the failing ones are taken as new, or else the last.
     const isFailed = ({ outcome }: TestCase): number => (outcome === 'failed' ? 1 : 0);
     const ordered = tests.toSorted((a, b) => isFailed(a) - isFailed(b));
     for (const test of ordered.slice(Math.min(known.get(key) ?? 0, tests.length))) fresh.add(test);

@@ -4,11 +4,11 @@ import { evidenceOf } from './test-key.ts';
 
 export interface CoverageTarget {
   percent: number;
-  /** A target in the configuration has to be measured; a design may be for a runner that gives no coverage. */
+  /** A target in the configuration must be measured. A target in an LLD is skipped if the runner can't measure it. */
   from: 'configuration' | 'LLD';
 }
 
-/** The lines of the changed files that the tests ran through. */
+/** Checks the line coverage of the changed files. */
 export function coverageGate(
   run: TestRun,
   changedFiles: ReadonlySet<string>,

@@ -4,27 +4,27 @@ import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { type Baseline, countsOf } from './baseline.ts';
 import { wronglySkipped } from './scenario-tests.ts';
-import { countOf, countsOfRun, evidenceOf, testKey, testTitle, whyNothingRan } from './test-key.ts';
+import { countOf, countsOfRun, evidenceOf, testKey, testTitle, titleOfKey, whyNothingRan } from './test-key.ts';
 
 export interface GreenFacts {
   run: TestRun;
-  /** Those written for this design. */
+  /** The tests written for this design. */
   tests: readonly TestCase[];
   baseline: Baseline;
   scenarios: readonly LldScenario[];
-  /** Test files that the LLD deletes: their tests may go. */
+  /** Test files that the LLD deletes: their tests may disappear. */
   deleted: ReadonlySet<string>;
-  /** Keys of old tests that failed in one run, and whose outcome is that of another one. */
+  /** Keys of old tests that failed once and whose outcome was taken from a second run. */
   ranAgain?: readonly string[];
 }
 
 /** The new tests pass, every scenario has one, and what passed before still does. */
 export function greenGate({ run, tests, baseline, scenarios, deleted, ranAgain = [] }: GreenFacts): GateEvidence {
   const problems: string[] = [];
-  const broken = brokenTests(run, baseline, deleted);
+  const broken = brokenTests(run, baseline, (file) => deleted.has(file));
   const details = ranAgain
     .filter((key) => !broken.has(key))
-    .map((key) => `${titleOf(key)} failed in one run and passed in the next`);
+    .map((key) => `${titleOfKey(key)} failed in one run and passed in the next`);
   const nothing = whyNothingRan(run);
   if (nothing !== null) problems.push(nothing);
   const notLoaded = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
@@ -35,7 +35,7 @@ export function greenGate({ run, tests, baseline, scenarios, deleted, ranAgain =
   for (const test of wronglySkipped(tests, scenarios)) problems.push(`${testTitle(test)} is skipped`);
   if (nothing === null) {
     const missing = missingScenarios(scenarios, tests, details);
-    // The tests of a file that can't be loaded are not missing.
+    // Missing tests may be in the file that can't be loaded.
     if (notLoaded.length === 0) problems.push(...missing);
     problems.push(...broken.values());
   }
@@ -53,63 +53,56 @@ function missingScenarios(scenarios: readonly LldScenario[], tests: readonly Tes
   });
 }
 
-/** What is wrong with each test that passed before, by its key. */
-function brokenTests(run: TestRun, baseline: Baseline, deleted: ReadonlySet<string>): Map<string, string> {
+/** The problem of each test that passed before and doesn't now, by key. `mayGo`: whether tests of a file may disappear. */
+export function brokenTests(
+  run: TestRun,
+  { passed }: Pick<Baseline, 'passed'>,
+  mayGo: (file: string) => boolean,
+): Map<string, string> {
   const now = Map.groupBy(run.cases, testKey);
   const found = new Map<string, string>();
-  for (const [key, before] of countsOf(baseline.passed)) {
-    if (deleted.has(key.split('\0')[0] ?? '')) continue;
-    const tests = now.get(key);
-    const failed = tests?.find((test) => test.outcome === 'failed');
-    const passing = tests?.filter((test) => test.outcome === 'passed').length ?? 0;
-    const wrong =
-      tests === undefined
-        ? 'passed before and is gone'
-        : failed !== undefined
-          ? `passed before and fails now: ${errorMessage(failed.message ?? '')}`
-          : passing === 0
-            ? 'passed before and is skipped now'
-            : `passed ${before} times before, and ${passing} now`;
-    // A file that can't be loaded was named already.
-    const isNamed = tests === undefined && run.loadFailures.length > 0;
-    if (!isNamed && (failed !== undefined || passing < before)) found.set(key, `${titleOf(key)} ${wrong}`);
+  for (const [key, before] of countsOf(passed)) {
+    const tests = now.get(key) ?? [];
+    const failed = tests.find((test) => test.outcome === 'failed');
+    const passing = tests.filter((test) => test.outcome === 'passed').length;
+    // A file that can't be loaded is reported separately.
+    const isGone = tests.length === 0 && run.loadFailures.length === 0;
+    if (failed !== undefined) found.set(key, `passed before and fails now: ${errorMessage(failed.message ?? '')}`);
+    else if (tests.length > 0 && passing === 0) found.set(key, 'passed before and is skipped now');
+    else if (!mayGo(key.split('\0')[0] ?? '') && (isGone || (tests.length > 0 && passing < before)))
+      found.set(key, isGone ? 'passed before and is gone' : `passed ${before} times before, and ${passing} now`);
   }
-  return found;
-}
-
-function titleOf(key: string): string {
-  const [file = '', name = ''] = key.split('\0');
-  return testTitle({ file: file === '' ? null : file, name });
+  return new Map([...found].map(([key, wrong]) => [key, `${titleOfKey(key)} ${wrong}`]));
 }
 
 const MOST_UNSTEADY = 10;
 
 /**
- * Keys of the few old tests that are all that is wrong with a run: under load some suites have one that fails now and then.
- * None where anything else is wrong, or so much that the code is the reason.
+ * Keys of old tests that may be flaky: they are the only problem of the run, and there are few of them. Empty if anything
+ * else is wrong or too many fail, since then the code is the likely reason.
  */
 export function unsteadyTests({ run, tests, baseline, deleted }: GreenFacts): string[] {
   const isElsewhere =
     whyNothingRan(run) !== null ||
     run.loadFailures.some(({ file }) => !baseline.notLoaded.includes(file ?? '')) ||
     tests.some(({ outcome }) => outcome === 'failed');
-  const keys = isElsewhere ? [] : [...brokenTests(run, baseline, deleted).keys()];
+  const keys = isElsewhere ? [] : [...brokenTests(run, baseline, (file) => deleted.has(file)).keys()];
   return keys.length > MOST_UNSTEADY ? [] : keys;
 }
 
-/** A run with the outcomes of these tests from another run of the same state. */
+/** Replaces the outcomes of these tests by those of another run of the same state. */
 export function withOutcomesOf(run: TestRun, other: TestRun, keys: readonly string[]): TestRun {
   const isAsked = (test: TestCase): boolean => keys.includes(testKey(test));
   return { ...run, cases: [...run.cases.filter((test) => !isAsked(test)), ...other.cases.filter(isAsked)] };
 }
 
-/** With the code taken out again, none of these tests passes: they test the code, and not themselves. */
+/** Without the code, none of the new tests may pass: that shows that they test the code. */
 export function reverseGate(run: TestRun, tests: readonly TestCase[]): GateEvidence {
   const passing = new Set(run.cases.filter((test) => test.outcome === 'passed').map(testKey));
   const problems = tests
     .filter((test) => passing.has(testKey(test)))
     .map((test) => `${testTitle(test)} passes without the code`);
-  // Tests of which none can be loaded any more are no failure of the run; one that never began is.
+  // It is fine if no test can be loaded without the code, but the run itself must have started.
   const nothing = run.outcome === 'no-tests' ? null : whyNothingRan(run);
   if (nothing !== null) problems.push(nothing);
   return evidenceOf('reverse', run, {

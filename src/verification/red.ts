@@ -9,23 +9,22 @@ import { countOf, evidenceOf, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface RedFacts {
   run: TestRun;
-  /** Those written for this design. */
+  /** The tests written for this design. */
   tests: readonly TestCase[];
   baseline: Baseline;
   scenarios: readonly LldScenario[];
-  /** Ids of those that hold before the code. */
+  /** Ids of scenarios that must already pass before the code. */
   guards: ReadonlySet<string>;
-  /** What the LLD says will be there. */
+  /** The paths that the LLD adds and modifies. */
   changes: { added: readonly string[]; modified: readonly string[] };
   worktree: string;
-  /** Of the package in the worktree whose tests ran. */
-  folder?: string;
+  /** The folders of the packages whose tests ran. */
+  folders?: readonly string[];
 }
 
 /**
- * Each new test is seen to fail, or can't be loaded because a path that the LLD adds is not there yet. A syntax error, a
- * package that is not installed or a misspelt import also keeps a test from passing, and proves nothing. The test of a
- * guard is seen to pass.
+ * Each new test must fail, or fail to load because a path that the LLD adds doesn't exist yet. A syntax error, a missing
+ * package or a misspelt import proves nothing. The test of a guard must pass.
  */
 export function redGate({
   run,
@@ -35,7 +34,7 @@ export function redGate({
   guards,
   changes,
   worktree,
-  folder,
+  folders = [''],
 }: RedFacts): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];
@@ -65,6 +64,7 @@ export function redGate({
   const failures = run.loadFailures.filter(({ file }) => !baseline.notLoaded.includes(file ?? ''));
   for (const failure of failures) {
     const where = failure.file ?? 'a test file';
+    const folder = folders.find((one) => where.startsWith(`${one}/`)) ?? (folders.length === 1 ? folders[0] : '');
     const isExcused = (message: string): boolean => isMissingCode({ ...failure, message }, changes, worktree, folder);
     if (isExcused(failure.message)) {
       details.push(`${where} can't be loaded yet: ${errorLine(failure.message)}`);

@@ -4,12 +4,12 @@ import type { TestCase } from '../testing/port.ts';
 import { skippedTestLine, withoutComments } from './skipped-tests.ts';
 import { evidenceOf, testTitle } from './test-key.ts';
 
-/** Those that a test is for, by its name. */
+/** The scenarios whose ids a test's name contains. */
 export function scenariosOf(test: Pick<TestCase, 'name'>, scenarios: readonly LldScenario[]): LldScenario[] {
   return scenarios.filter(({ id }) => namesScenario(test.name, id));
 }
 
-/** Whether a test is for guards alone: it has to pass before the code and after it. */
+/** Whether all scenarios of a test are guards, so that it must pass both before and after the code. */
 export function isForGuards(
   test: Pick<TestCase, 'name'>,
   scenarios: readonly LldScenario[],
@@ -20,8 +20,8 @@ export function isForGuards(
 }
 
 /**
- * Those that should run and are skipped. A variant that can't run here (another system, an extension that is not there) may
- * be: another one of the same scenario runs and decides.
+ * Skipped tests that should have run. A variant that can't run here (another system, a missing extension) may be skipped if
+ * another test of the same scenario runs.
  */
 export function wronglySkipped(tests: readonly TestCase[], scenarios: readonly LldScenario[]): TestCase[] {
   const ran = tests.filter((test) => test.outcome !== 'skipped');
@@ -36,11 +36,11 @@ export interface ScenarioTests {
   scenarios: readonly LldScenario[];
   /** The tests that were written for this design. */
   tests: readonly TestCase[];
-  /** The text of each test file that could not be loaded: its scenarios are found in its code. */
+  /** The texts of test files that could not be loaded: scenario ids are searched in the source. */
   notLoaded: ReadonlyMap<string, string>;
 }
 
-/** Every scenario has a test that names its id, and none is skipped. */
+/** Every scenario must have a test whose name contains its id, and none may be skipped. */
 export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): GateEvidence {
   const problems: string[] = [];
   const details: string[] = [];

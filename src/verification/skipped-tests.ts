@@ -2,24 +2,24 @@ import { extname } from 'node:path';
 
 const TEST = String.raw`(?<![\w$.])(?:test|it|describe|suite|specify)`;
 const QUOTE = '["\'`]';
-/** A string whose content was taken out. */
+/** A string literal with blanked content. */
 const NAME = String.raw`(?:"\s*"|'\s*'|\`\s*\`)`;
 const VALUE = String.raw`\s*(?:[,}]|:\s*(?:true\b|[\d"'\`]))`;
 const OPTION = String.raw`\{[^{}]*?\b(?:skip${VALUE}|(?:todo|only)\s*(?::(?!\s*false\b)|[,}]))`;
 
 /**
- * How the languages say that a test is not run, is the only one that is run, or may fail. A condition is none of these: a
- * variant may not run on this machine, and its scenario is judged by those that do.
+ * Syntax that skips a test, focuses on it, or lets it fail. Conditional skips are allowed: a variant may not be able to run
+ * on this machine, and the other tests of its scenario decide.
  */
 const LEFT_OUT = [
-  // JavaScript: the functions that make tests by their names, and under any other name where a test's name is given.
+  // JavaScript: on the usual test functions, and on any function that is called with a test's name.
   String.raw`${TEST}(?:\.\w+)*\.(?:skip|todo|only|fails|failing)\b`,
   String.raw`\.(?:skip|todo|only)\s*\(\s*${QUOTE}`,
   String.raw`(?<![\w$.])x(?:it|test|describe|specify)(?:\.each)?\s*[(\`]`,
   String.raw`(?<![\w$.])f(?:it|describe)\s*\(\s*${QUOTE}`,
   String.raw`(?<![\w$.])(?:t|ctx|context|this)\.(?:skip|todo)\s*\(`,
   String.raw`${TEST}(?:\.\w+)*\s*\((?:[^(){},]*,)?\s*${OPTION}`,
-  // A test under another name: there is a function after its options.
+  // Any function called with a name, options and a callback is a test.
   String.raw`\(\s*${NAME}\s*,\s*${OPTION}[^{}]*\}?\s*,\s*(?:async\b|function\b|\(|[\w$]+\s*(?:=>|\)))`,
   // Python
   String.raw`\bmark\.(?:skip|xfail)\b|\bpytest\.(?:skip|importorskip|xfail)\s*\(`,
@@ -34,24 +34,24 @@ const RUBY_SKIPS = String.raw`^[ \t]*(?:skip|pending|x(?:it|describe|context|spe
 const ANY = new RegExp(LEFT_OUT.join('|'));
 const ANY_OF_RUBY = new RegExp([...LEFT_OUT, RUBY_SKIPS].join('|'), 'm');
 
-/** The number of the first line that leaves a test out; null where there is none. */
+/** The number of the first line that skips or focuses a test, or null. */
 export function skippedTestLine(file: string, text: string): number | null {
   const { code } = withoutComments(file, text);
   const found = (file.endsWith('.rb') ? ANY_OF_RUBY : ANY).exec(code);
   return found === null ? null : code.slice(0, found.index).split('\n').length;
 }
 
-/** A source text in two views; in both, every character that is left out is a blank, and lines keep their numbers. */
+/** Two views of a source text. Removed characters become blanks, so that line numbers stay the same. */
 interface SourceViews {
-  /** Without its comments. */
+  /** Without comments. */
   text: string;
-  /** Without its comments and without what its strings say; their quotes are there. */
+  /** Without comments and without the content of strings; the quotes stay. */
   code: string;
 }
 
 /*
- * The text may be a part of a file, with empty lines where others were: a comment or a string whose end is not there must
- * not swallow all that follows. What goes over several lines ends at the latest at an empty one.
+ * The text may be part of a file, with empty lines in place of the rest. A comment or string without an end must not swallow
+ * everything after it, so anything that spans lines ends at the next empty line at the latest.
  */
 const LINE = String.raw`//[^\n]*`;
 const BLOCK = [
@@ -92,7 +92,7 @@ const LANGUAGES: Readonly<Record<string, RegExp>> = {
   '.rb': RUBY,
 };
 
-/** Of a language that is not known, everything is taken for code. */
+/** In an unknown language, everything counts as code. */
 export function withoutComments(file: string, text: string): SourceViews {
   const pieces = LANGUAGES[extname(file)];
   if (pieces === undefined) return { text, code: text };

@@ -3,18 +3,24 @@ import { sha256 } from '../core/hash.ts';
 import { reasonIn } from '../core/reason.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 
-/** Some tests have in their names when they ran, or where something was in memory: times, addresses, ids, epochs. */
+/** Parts of test names that change between runs: times, addresses, UUIDs, epochs. */
 const VOLATILE =
   /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|\b[A-Z][a-z]{2},? [A-Z\d][a-z\d]{1,2} [A-Z\d][a-z\d]{1,2} \d{4} \d\d:\d\d:\d\d(?: GMT(?:[+-]\d{4})?(?: \([^)]*\))?)?|\b0x[\da-f]{6,}\b|\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b|\b\d{12,}\b/gi;
 
-/** What a test is called over several runs. */
+/** Identifies a test across runs. */
 export function testKey({ file, name }: Pick<TestCase, 'file' | 'name'>): string {
   return `${file ?? ''}\0${name.replace(VOLATILE, '…')}`;
 }
 
-/** For people. */
+/** The name to show to people. */
 export function testTitle({ file, name }: Pick<TestCase, 'file' | 'name'>): string {
   return file === null ? `"${name}"` : `"${name}" (${file})`;
+}
+
+/** The same for a key, in which volatile parts are replaced by an ellipsis. */
+export function titleOfKey(key: string): string {
+  const [file = '', name = ''] = key.split('\0');
+  return testTitle({ file: file === '' ? null : file, name });
 }
 
 /** `1 new test`, `2 new tests` */
@@ -32,7 +38,7 @@ export function countsOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'lo
   };
 }
 
-/** The same for two runs in which the same tests had the same outcomes, in whatever order. */
+/** Equal for two runs if the same tests had the same outcomes, in any order. */
 export function hashOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'loadFailures'>): string {
   const lines = [
     ...cases.map((test) => `${test.outcome} ${testKey(test)}`),
@@ -41,7 +47,7 @@ export function hashOfRun({ cases, loadFailures }: Pick<TestRun, 'cases' | 'load
   return sha256(lines.toSorted().join('\n'));
 }
 
-/** A gate passes if there is no problem. `run`: what it was seen in. */
+/** A gate passes if there are no problems. `run`: the run that shows it. */
 export function evidenceOf(
   gate: GateName,
   run: TestRun | null,
@@ -61,7 +67,7 @@ export function evidenceOf(
   };
 }
 
-/** Null where tests ran; otherwise why they did not, in words. */
+/** Why no test ran; null if some did. */
 export function whyNothingRan(run: TestRun): string | null {
   const { outcome, command, exitCode } = run;
   switch (outcome) {

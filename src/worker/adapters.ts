@@ -1,10 +1,10 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Explore } from '../agent/port.ts';
-import type { ReadableFiles } from '../agent/tools/reading.ts';
 import { createTranscripts, type OpenTranscript } from '../agent/transcript.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
-import { parseItemId } from '../core/ids.ts';
+import { AgentosError, type ErrorRecord } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
 import type { Landing } from '../core/landing.ts';
 import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
@@ -14,186 +14,150 @@ import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/p
 import type { Reaction } from '../core/reaction.ts';
 import { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { type BaseCommit, headCommit, openCommit } from '../git/repository.ts';
 import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
+import { packageRoot } from '../process/package-root.ts';
+import { runProgram } from '../process/program.ts';
 import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
-import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
+import type { AskedContext, ContextOptions, RepositoryContext } from '../prompts/context/context.ts';
 import { createPrompts, type PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
-import type { DocumentRepository } from '../workflow/document.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
 import type { Replay } from '../workflow/replay.ts';
-import { buildContext } from './context-process.ts';
-import { createItemPrograms } from './item-programs.ts';
+import { createItemPrograms, type ItemPrograms } from './item-programs.ts';
 import type { ItemSandboxOptions } from './item-sandbox.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
 
 /**
- * The input of our own tasks. There is no key in it: calls go to the gateway, with a token that is good for this item only,
- * and fingerprints are enough to recognise a key that a vendor echoes.
+ * The input of our own tasks. It holds no key: calls go to the gateway with a token of this item, and fingerprints are enough
+ * to recognise a key that a vendor echoes.
  */
 export interface ItemInput {
   /** The item's own name; the coordinator may know it by another one. */
-  id: string;
-  /** Whose folder gets the transcripts. */
+  id: ItemId;
+  /** The run whose folder gets the transcripts. */
   runId: string;
   repository: string;
   base: string;
   config: Omit<Config, 'keys' | 'endpoints' | 'keyVariables'>;
-  /** What programs of the item run in; null: they run without one. */
+  /** Null: programs of the item run without one. */
   sandbox: SandboxTool | null;
-  /** Folders that are hidden from them beyond those of the item's own paths. */
+  /** Folders that the sandbox hides, in addition to the item's own paths. */
   hidden?: readonly string[];
   token: string | null;
   endpoints: Partial<Record<VendorName, string>>;
   fingerprints: Fingerprint[];
-  /** Prompts in place of ours, as they were when the run began. */
+  /** The repository's own prompts, as they were when the run started. */
   prompts: PromptFiles;
-  /** Of the approved document that the item is made from, by the parent: what is in its place later is another one. */
+  /** The hash of the approved LLD when the parent read it: a changed file fails the item. */
   digest?: string;
-  /** What the item is made from, for a design or an issue: a worker asks no service. */
+  /** The issue or brief, read by the parent: a worker calls no service. */
   issue?: Issue;
-  /** For a brief: issues of a service that it looks like. */
+  /** For a brief: similar issues of a service. */
   existing?: Pick<Issue, 'id' | 'title' | 'body'>[];
-  /** Of an evaluation: what is replayed. */
+  /** For an evaluation. */
   replay?: Pick<Replay, 'past' | 'candidate'>;
-  /** Of a landing: the branches, and what they are combined on. */
+  /** For a landing. */
   landing?: Landing;
-  /** Of a reaction: what happened to the pull request. */
+  /** For a reaction. */
   reaction?: Reaction;
 }
 
-/** The adapters of one item, whatever its workflow. */
-export interface Adapters {
+/** What all adapters of an item are made from. */
+export interface ItemTools {
+  task: TaskContext;
+  workflow: WorkflowName;
+  id: ItemId;
   input: ItemInput;
   paths: Paths;
   git: Git;
-  /** What git and the models' commands see of the environment. */
+  /** For git and the models' commands. */
   env: Record<string, string>;
   mask: (text: string) => string;
-  /** The item's token for the gateway. */
-  token: Secret;
   /** Undefined: programs of the item run without one. */
   sandbox: OpenSandbox | undefined;
-  /** Of one call. */
-  limits: CallLimits;
   transcripts: OpenTranscript;
+  /** The options of every call of a model or an agent. */
+  calling: CallLimits & {
+    token: Secret;
+    endpointOf: (vendor: VendorName) => string | undefined;
+    sandbox: OpenSandbox | undefined;
+    onGroup: TaskContext['group'];
+    mask: (text: string) => string;
+  };
+}
+
+export interface Adapters extends ItemTools {
   costOf: ItemParts['costOf'];
   /** What models are shown of the repository at a commit. */
   repositoryContext: (commit: string, asked: AskedContext) => Promise<RepositoryContext>;
-  /** Announces the item, and puts its context together. */
-  start(facts: Pick<ItemParts, 'id' | 'title' | 'hash'>): Promise<ItemContext>;
-  close(): Promise<void>;
+  /** Announces the item, and creates its context. */
+  start(facts: Pick<ItemParts, 'title' | 'hash'>): Promise<ItemContext>;
 }
 
-function createAdapters(context: TaskContext, workflow: WorkflowName): Adapters {
-  // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
-  const input = context.input as ItemInput;
-  const { config } = input;
-  const paths = pathsOf(input.repository, input.base, workDirectory(input.repository, input.base, userId()));
-  const mask = createFingerprintMask(input.fingerprints);
-  const env = withoutSecrets(process.env, [], config.passEnvironment);
-  const token = new Secret(input.token ?? '');
-  const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs, maxRounds } = config.bounds;
-  // Waiting for quota is part of the call as the worker sees it, and has a bound of its own in the gateway.
-  const limits = { idleTimeoutMs, ceilingMs: callTimeoutMs + maxQuotaWaitMs };
-  const costOf = (spec: string, usage: Usage): number | null => {
-    const price = priceOf(spec, config.prices);
-    return price === null ? null : costUsd(usage, price);
+/** A task with its adapters, which are closed however it ends. */
+export function itemTask(workflow: WorkflowName, run: (adapters: Adapters) => Promise<TaskResult>): Task {
+  return async (task) => {
+    const tools = toolsOf(task, workflow);
+    const programs = createItemPrograms(tools);
+    try {
+      return await run(adaptersOf(tools, programs));
+    } finally {
+      await programs.close();
+    }
   };
-  const git = createGit(paths.repository, env);
-  const folder = paths.run(input.runId).transcripts(workflow, parseItemId(input.id));
-  const transcripts = createTranscripts(folder, (text) => mask(hidden(text, input.token)));
+}
+
+function toolsOf(task: TaskContext, workflow: WorkflowName): ItemTools {
+  // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
+  const input = task.input as ItemInput;
+  const { id, config, repository, base } = input;
+  const paths = pathsOf(repository, base, workDirectory(repository, base, userId()));
+  const env = withoutSecrets(process.env, [], config.passEnvironment);
+  const git = createGit(repository, env);
+  const mask = createFingerprintMask(input.fingerprints);
+  const { app } = config.remote;
   const sandbox = openSandbox(input.sandbox, {
     paths,
-    home: paths.home(workflow, parseItemId(input.id)),
+    home: paths.home(workflow, id),
     git,
     config,
-    hidden: [...(input.hidden ?? []), ...appKeys(input)],
+    // The private key of the GitHub App may be anywhere.
+    hidden: [...(input.hidden ?? []), ...(app === null ? [] : [resolve(repository, app.keyFile)])],
     endpoints: Object.values(input.endpoints),
-    onNotice: (text) => context.emit({ type: 'notice', text }),
+    onNotice: (text) => task.emit({ type: 'notice', text }),
   });
-  const parts = { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts };
-  const programs = createItemPrograms(parts);
-  const providers = new Map<string, Provider>();
-  const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
-    const key = `${role} ${spec}`;
-    const known = providers.get(key);
-    if (known !== undefined) return known;
-    const created = createProvider(parseModelSpec(spec), {
-      ...limits,
-      token,
-      endpointOf: (vendor) => input.endpoints[vendor],
-      env,
-      sandbox,
-      onLine: (line) => context.emit({ type: 'output-line', stream: 'stderr', line: mask(line) }),
-      mask,
-      onGroup: context.group,
-      offline: offlineProvider,
-      agent: programs.agent,
-    });
-    const wrapped = tracedProvider(masked(created, mask), costOf);
-    providers.set(key, wrapped);
-    return wrapped;
-  };
+  const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs } = config.bounds;
   return {
+    task,
+    workflow,
+    id,
     input,
     paths,
     git,
     env,
     mask,
     sandbox,
-    token,
-    limits,
-    transcripts,
-    costOf,
-    async repositoryContext(commit, asked) {
-      const { title, body, files } = asked;
-      const built = await buildContext(
-        {
-          repository: paths.repository,
-          commit,
-          asked: { title, body, ...(files === undefined ? {} : { files }) },
-          options: config.context,
-          index: paths.contextIndex,
-        },
-        { env, signal: context.signal, onGroup: context.group, onProgress: context.heartbeat },
-      );
-      return { ...built, text: mask(built.text) };
+    transcripts: createTranscripts(paths.run(input.runId).transcripts(workflow, id), (text) =>
+      mask(input.token === null ? text : text.replaceAll(input.token, MASK)),
+    ),
+    calling: {
+      idleTimeoutMs,
+      // For the worker a wait for quota is part of the call; the gateway has a separate bound for it.
+      ceilingMs: callTimeoutMs + maxQuotaWaitMs,
+      token: new Secret(input.token ?? ''),
+      endpointOf: (vendor) => input.endpoints[vendor],
+      sandbox,
+      onGroup: task.group,
+      mask,
     },
-    async start({ id, title, hash }) {
-      const { emit, attempt, journal, signal, heartbeat } = context;
-      emit({ type: 'item-started', title, attempt, reusedSteps: journal.steps().length });
-      return createItem({
-        workflow,
-        id,
-        title,
-        hash,
-        paths,
-        journal,
-        prompts: createPrompts(new Map(input.prompts)),
-        provider,
-        explore: explorer(config, createGit(paths.repository, env), mask),
-        costOf,
-        maxRounds,
-        clock: systemClock,
-        signal,
-        emit,
-        onProgress: heartbeat,
-        mask,
-        checkout: programs.checkout,
-        reading: programs.reading,
-      });
-    },
-    close: () => programs.close(),
   };
 }
 
-/** Loaded when a program is first started in one. */
+/** The module is loaded when a program is first started in a sandbox. */
 function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions, 'tool'>): OpenSandbox | undefined {
   if (tool === null) return undefined;
   let opened: Promise<OpenSandbox> | null = null;
@@ -203,38 +167,60 @@ function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions,
   };
 }
 
-/** What the parent read for the item. */
-export function issueIn({ issue, id }: ItemInput): Issue {
-  if (issue === undefined) throw new TypeError(`nothing was handed over for ${id}`);
-  return issue;
-}
-
-/** A task with its adapters, which are closed however it ends. */
-export function itemTask(
-  workflow: WorkflowName,
-  run: (adapters: Adapters, context: TaskContext) => Promise<TaskResult>,
-): Task {
-  return async (context) => {
-    const adapters = createAdapters(context, workflow);
-    try {
-      return await run(adapters, context);
-    } finally {
-      await adapters.close();
-    }
+function adaptersOf(tools: ItemTools, programs: ItemPrograms): Adapters {
+  const { task, workflow, id, input, paths, git, env, mask, calling } = tools;
+  const { config } = input;
+  const { emit, journal, signal } = task;
+  const costOf = (spec: string, usage: Usage): number | null => {
+    const price = priceOf(spec, config.prices);
+    return price === null ? null : costUsd(usage, price);
+  };
+  const providers = new Map<string, Provider>();
+  const provider = (role: AskedRole, spec: string = config.models[role]): Provider => {
+    const known = providers.get(spec);
+    if (known !== undefined) return known;
+    const created = createProvider(parseModelSpec(spec), {
+      ...calling,
+      env,
+      onLine: (line) => emit({ type: 'output-line', stream: 'stderr', line: mask(line) }),
+      offline: offlineProvider,
+      agent: programs.agent,
+    });
+    const wrapped = tracedProvider(masked(created, mask), costOf);
+    providers.set(spec, wrapped);
+    return wrapped;
+  };
+  return {
+    ...tools,
+    costOf,
+    repositoryContext: (commit, asked) => buildContext(tools, commit, asked),
+    async start({ title, hash }) {
+      emit({ type: 'item-started', title, attempt: task.attempt, reusedSteps: journal.steps().length });
+      return createItem({
+        workflow,
+        id,
+        title,
+        hash,
+        paths,
+        journal,
+        prompts: createPrompts(new Map(input.prompts)),
+        provider,
+        explore: explorer(config, git, mask),
+        costOf,
+        maxRounds: config.bounds.maxRounds,
+        clock: systemClock,
+        signal,
+        emit,
+        onProgress: task.heartbeat,
+        mask,
+        checkout: programs.checkout,
+        reading: programs.reading,
+      });
+    },
   };
 }
 
-/** The private key of the GitHub App, wherever it is. */
-function appKeys({ repository, config }: ItemInput): string[] {
-  const { app } = config.remote;
-  return app === null ? [] : [resolve(repository, app.keyFile)];
-}
-
-function hidden(text: string, secret: string | null): string {
-  return secret === null ? text : text.replaceAll(secret, MASK);
-}
-
-/** A vendor that echoes a key must not get it into a checkpoint or a document, so that replies are masked at once. */
+/** Masks replies at once: a key that a vendor echoes must not get into a checkpoint or a document. */
 function masked(provider: Provider, mask: (text: string) => string): Provider {
   return {
     ...provider,
@@ -253,7 +239,7 @@ function masked(provider: Provider, mask: (text: string) => string): Provider {
   };
 }
 
-/** Loaded when a model is first asked. */
+/** The module is loaded when a model is first asked. */
 function explorer({ explore, context }: ItemInput['config'], git: Git, mask: (text: string) => string): Explore | null {
   if (explore === null) return null;
   let loaded: Promise<Explore> | null = null;
@@ -265,7 +251,7 @@ function explorer({ explore, context }: ItemInput['config'], git: Git, mask: (te
   };
 }
 
-/** The recorded tour, loaded only where it is played. */
+/** The module of the recorded tour is loaded only if it is played. */
 function offlineProvider(): Provider {
   return {
     spec: 'offline',
@@ -274,29 +260,49 @@ function offlineProvider(): Provider {
   };
 }
 
-/** The repository as the workflows of documents see it; a commit is opened once. */
-export function documentRepository({ git, input, mask, repositoryContext }: Adapters): DocumentRepository {
-  let shown: { commit: string; files: Pick<ReadableFiles, 'read'> } | null = null;
-  const commits = new Map<string, Promise<BaseCommit>>();
-  const open = (commit: string): Promise<BaseCommit> => {
-    const opened = commits.get(commit) ?? openCommit(git, commit);
-    commits.set(commit, opened);
-    return opened;
+/** The standard input of the process of `context-main.ts`. */
+export interface ContextRequest {
+  repository: string;
+  commit: string;
+  asked: AskedContext;
+  options: ContextOptions;
+  /** The index file. */
+  index: string;
+}
+
+export type ContextAnswer = { context: RepositoryContext } | { error: ErrorRecord };
+
+const TIMEOUT_MS = 5 * 60_000;
+
+/** Runs in a process of its own: a worker that waits for a model must not hold the words of a whole repository in memory. */
+async function buildContext(
+  { task, input, paths, env, mask }: ItemTools,
+  commit: string,
+  { title, body, files }: AskedContext,
+): Promise<RepositoryContext> {
+  const request: ContextRequest = {
+    repository: paths.repository,
+    commit,
+    asked: { title, body, ...(files === undefined ? {} : { files }) },
+    options: input.config.context,
+    index: paths.contextIndex,
   };
-  return {
-    headCommit: () => headCommit(git),
-    open,
-    async shownText(commit, path) {
-      if (shown?.commit !== commit) {
-        const { readableCommit } = await import('../agent/commit-files.ts');
-        shown = { commit, files: readableCommit(git, commit, input.config.context.exclude) };
-      }
-      // What is refused here is refused to a model's tools in the same words.
-      return shown.files.read(path).then(
-        ({ text }) => mask(text),
-        () => null,
-      );
-    },
-    contextFor: async (commit, asked) => (await repositoryContext(commit, asked)).text,
-  };
+  const end = await runProgram({
+    command: [process.execPath, join(packageRoot(), 'dist', 'context.js')],
+    cwd: paths.repository,
+    input: JSON.stringify(request),
+    timeoutMs: TIMEOUT_MS,
+    env,
+    signal: task.signal,
+    onGroup: task.group,
+    onProgress: task.heartbeat,
+  });
+  if (end.exitCode === 0) {
+    const answer = JSON.parse(end.stdout) as ContextAnswer;
+    if ('context' in answer) return { ...answer.context, text: mask(answer.context.text) };
+    throw new AgentosError(answer.error.problem, { retry: answer.error.retry });
+  }
+  const { exitCode, signal } = end;
+  const detail = end.timedOut ? 'reading the repository took too long' : end.tail;
+  throw new AgentosError({ code: 'worker-crashed', detail, exitCode, signal }, { retry: 'transient' });
 }

@@ -4,21 +4,21 @@ import { createGit } from '../git/git.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { type RepositoryContext, repositoryContext } from '../prompts/context/context.ts';
 import { indexBytes, readIndex } from '../prompts/context/index-file.ts';
-import type { ContextAnswer, ContextRequest } from './context-process.ts';
+import type { ContextAnswer, ContextRequest } from './adapters.ts';
 
 /*
- * Reads a repository for one item and ends: the request on standard input, the answer on standard output.
+ * Reads a repository for one item: the request on standard input, the answer on standard output.
  */
 
 async function answer({ repository, commit, asked, options, index }: ContextRequest): Promise<RepositoryContext> {
   const known = await readIndex(index);
   const before = new Set([...known.blobs.keys(), ...known.commits.keys()]);
-  // The environment of this process is the one that the worker chose.
+  // The worker chose the environment of this process.
   const git = createGit(repository, process.env as Record<string, string>);
   const context = await repositoryContext(git, commit, asked, options, known);
   const isNew = [...known.blobs.keys(), ...known.commits.keys()].some((key) => !before.has(key));
   const bytes = isNew ? indexBytes(known) : null;
-  // An index saves time only: a disk that refuses it is noticed where it matters.
+  // The index only saves time: failing to write it is not an error.
   if (bytes !== null) await writeFileAtomic(index, bytes).catch(() => undefined);
   return context;
 }

@@ -1,15 +1,12 @@
 import type { ItemEvent } from '../core/events.ts';
 
-/** A collection costs as much as all else that an item computes, so only a call that is going to be long gets one. */
+/** A collection takes as long as all other computing of an item, so it runs only in a long call. */
 const AFTER_MS = 3_000;
 
-/**
- * Frees what the last document left behind while an item waits for a model: once a call, and only when it has lasted for
- * seconds. Many workers wait at the same time, each for minutes; none of them should hold memory that it doesn't need.
- */
+/** Collects garbage once in each long call of a model: many workers wait for minutes, and memory counts once per worker. */
 interface IdleCollection {
   onEvent(event: ItemEvent): void;
-  /** The item has ended, in the middle of a call or not. */
+  /** When the item ends. */
   cancel(): void;
 }
 

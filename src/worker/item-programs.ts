@@ -1,54 +1,31 @@
 import { dirname, relative } from 'node:path';
 import type { OwnLogins } from '../agent/programs/own-login.ts';
-import type { OpenTranscript } from '../agent/transcript.ts';
-import { parseItemId } from '../core/ids.ts';
 import { boundedLines, listed } from '../core/lines.ts';
 import type { AgentName, AgentSpec } from '../core/model-spec.ts';
-import type { Paths, WorkflowName } from '../core/paths.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Paths } from '../core/paths.ts';
 import { lookOutside } from '../git/checkout-watch.ts';
-import type { Git } from '../git/git.ts';
 import type { ReadingWorktree } from '../git/worktree/reading.ts';
-import type { CallLimits } from '../models/call-bounds.ts';
 import type { Provider } from '../models/port.ts';
 import { removeFolder } from '../process/files.ts';
-import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
 import { createCheckoutGuard, NO_GUARD } from '../workflow/checkout-guard.ts';
 import type { ItemParts } from '../workflow/item.ts';
-import type { ItemInput } from './adapters.ts';
-import type { TaskContext } from './protocol.ts';
+import type { ItemTools } from './adapters.ts';
 
-interface ProgramParts {
-  context: TaskContext;
-  workflow: WorkflowName;
-  input: ItemInput;
-  paths: Paths;
-  git: Git;
-  /** For git itself. */
-  env: Record<string, string>;
-  sandbox: OpenSandbox | undefined;
-  token: Secret;
-  limits: CallLimits;
-  mask: (text: string) => string;
-  transcripts: OpenTranscript;
-}
-
-interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
+/** For models that are programs. Most items have none: all of it is loaded on first use. */
+export interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
   agent: (spec: AgentSpec) => Provider;
   close(): Promise<void>;
 }
 
 export function ownLogins(agents: readonly AgentName[], { base, work, locks }: Paths): OwnLogins {
-  // Beside the places of all repositories, where there is such a folder.
+  // The folder of all repositories' work folders, if there is one: logins are shared by repositories.
   return { agents, locks: work === base ? locks : dirname(work) };
 }
 
-/** What an item needs for models that are programs. Most have none: all of it is loaded and made when it is first used. */
-export function createItemPrograms(parts: ProgramParts): ItemPrograms {
-  const { context, workflow, input, paths, git, env, sandbox, token, limits, mask, transcripts } = parts;
-  const { emit } = context;
-  const id = parseItemId(input.id);
+export function createItemPrograms(tools: ItemTools): ItemPrograms {
+  const { task, workflow, id, input, paths, git, env, sandbox, mask, transcripts, calling } = tools;
+  const { emit } = task;
   const worktree = paths.worktree(workflow, id);
   const home = paths.home(workflow, id);
   const hasWorktree = workflow === 'implement' || workflow === 'land' || workflow === 'react';
@@ -57,21 +34,21 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     await prepareWorkFolder(paths);
     const { createReadingWorktree } = await import('../git/worktree/reading.ts');
     const onChanged = (files: string[]): void =>
-      emit({ type: 'notice', text: `a model may only read; what it changed is thrown away: ${listed(files)}` });
+      emit({ type: 'notice', text: `a model may only read; its changes are discarded: ${listed(files)}` });
     return createReadingWorktree({ repository: git, paths, env, onChanged });
   };
-  // Other items write there at the same time.
+  // Other items write to these folders at the same time.
   const shared = [dirname(paths.lineage(id)), ...(workflow === 'issue' ? [paths.issues] : [])];
   const except = shared.map((folder) => relative(paths.repository, folder));
   return {
     checkout:
       sandbox === undefined
         ? createCheckoutGuard({
-            verify: () => context.journal.check?.(),
+            verify: () => task.journal.check(),
             look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
             worktree: hasWorktree ? worktree : null,
             onChanged: (files) =>
-              emit({ type: 'notice', text: `changed in the checkout meanwhile, and left so: ${listed(files)}` }),
+              emit({ type: 'notice', text: `changed in the checkout meanwhile, and not reverted: ${listed(files)}` }),
           })
         : NO_GUARD,
     reading: {
@@ -89,16 +66,11 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
         const { caches } = paths;
         const own = { env: process.env, home, caches, pass: input.config.passEnvironment, keys: [], git };
         const agent = createAgentProvider(spec, {
-          ...limits,
-          token,
-          endpointOf: (vendor) => input.endpoints[vendor],
+          ...calling,
           home,
           caches,
           ownLogins: ownLogins(input.config.ownLogins, paths),
-          sandbox,
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory, isSetUp: false }),
-          onGroup: context.group,
-          mask,
           transcripts,
           onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
         });
@@ -107,7 +79,7 @@ export function createItemPrograms(parts: ProgramParts): ItemPrograms {
     }),
     async close() {
       (await opened?.catch(() => null))?.release();
-      // Of agents that answered; what works in a worktree needs its own longer.
+      // An item with a worktree removes its home when the worktree is removed.
       if (opened !== null && !hasWorktree) await removeFolder(home, paths.work).catch(() => undefined);
     },
   };

@@ -23,11 +23,11 @@ import { showNamed, showToolchains } from '../process/sandbox/toolchains.ts';
 export interface ItemSandboxOptions {
   tool: SandboxTool;
   paths: Paths;
-  /** The item's own. */
+  /** Of the item. */
   home: string;
   git: Git;
   config: Pick<Config, 'sandbox' | 'passEnvironment'>;
-  /** Beyond the repository and the state folder. */
+  /** Folders to hide, in addition to the repository and the state folder. */
   hidden: readonly string[];
   /** Of the gateway. */
   endpoints: readonly string[];
@@ -35,14 +35,14 @@ export interface ItemSandboxOptions {
 }
 
 /**
- * The sandboxes of an item's programs. They see the machine read-only, without people's homes, keys, the sockets of other
- * programs, the checkout, the state folder and other items; and they have their own worktree and home.
+ * The sandboxes of an item's programs. They see the file system read-only, without users' homes, keys, sockets of other
+ * programs, the checkout, the state folder and other items; they have their own worktree and home.
  */
 export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
   const { tool, paths, home, git } = options;
   let common: Promise<Rules> | null = null;
   const looks = new Map<string, Promise<() => Promise<ShownGit>>>();
-  /** Looking at a hundred places takes longer than all the rest. */
+  /** Rules by request: making them looks at about a hundred paths. */
   const known = new Map<string, readonly Rule[]>();
   return async (wish) => {
     common ??= commonRules(paths, options.hidden);
@@ -77,22 +77,22 @@ function rulesFor(
   rules.show('write', home, ...own);
   rules.replace(join(commonDir, 'config'), gitConfig);
   rules.show(isShared ? 'write' : 'read', paths.caches);
-  // Of the state folder, where that is the same one.
+  // The state folder may be the same folder as that of the caches.
   rules.hide(paths.designs, paths.contextIndex);
   showToolchains(rules, env, config.passEnvironment);
   if (command !== undefined) showNamed(rules, command, [paths.base, paths.work]);
   return rules;
 }
 
-/** Set-ups change settings of the repository, such as where hooks are: they change a copy in the item's home. */
+/** Set-ups change settings of the repository, such as the path of hooks: they get a copy in the item's home. */
 async function ownGitConfig({ config }: ShownGit, home: string): Promise<string> {
   const copy = join(home, 'git-config');
-  // By renaming: what ran here before may have put a link to another file in its place.
+  // Renamed into place: an earlier program may have left a link to another file there.
   await writeFileAtomic(copy, await readFile(config, 'utf8'));
   return copy;
 }
 
-/** Archives name owners that are not there in the sandbox. */
+/** Archives name owners that don't exist in the sandbox. */
 const ROOT = { TAR_OPTIONS: '--no-same-owner' };
 
 async function commonRules({ repository, base, work }: Paths, hidden: readonly string[]): Promise<Rules> {
@@ -102,7 +102,7 @@ async function commonRules({ repository, base, work }: Paths, hidden: readonly s
   return rules;
 }
 
-/** Of other repositories, where they keep their state in the same folder. */
+/** State folders of other repositories beside this one. */
 async function statesBeside(base: string): Promise<string[]> {
   const names = await readdir(dirname(base)).catch(() => []);
   const others = names.filter((name) => /-[0-9a-f]{12}$/.test(name) && name !== basename(base));
@@ -130,7 +130,7 @@ async function reachOf({ network = [], env }: SandboxWish, options: ItemSandboxO
 }
 
 async function registriesFor(env: SandboxWish['env'], { git, config }: ItemSandboxOptions): Promise<AllowedHost[]> {
-  // As a person committed them: in the worktree an agent could have named other hosts.
+  // Read at HEAD: in the worktree an agent could have added other hosts.
   const names = Object.keys(REGISTRY_FILES);
   const wanted = names.map((path) => ({ ref: 'HEAD', path }));
   const [machine, texts] = await Promise.all([machineSettings(), readAt(git, wanted)]);

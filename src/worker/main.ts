@@ -6,20 +6,22 @@ import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
 import { wordingOf } from '../core/wording.ts';
+import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
-import { capturesContent } from '../telemetry/settings.ts';
 import { tracedJournal } from '../telemetry/traced.ts';
-import { below, createWorkerSpans } from '../telemetry/tracer.ts';
+import { below, capturesContent, createWorkerSpans } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
-import type { Task, TaskContext } from './protocol.ts';
 import {
   type FromWorker,
   type ItemStart,
   type JournalAnswer,
   type JournalRequest,
   KEEP_COMPILED_CODE,
+  parentStore,
+  type Task,
+  type TaskContext,
   type TaskReference,
   type TaskResult,
   type ToWorker,
@@ -31,10 +33,10 @@ import {
  *   starting → ready → running → ready (the item ended; the parent may send the next one)
  *   any      → gone    the parent disconnects or dies, or an uncaught error
  *
- * What it needs for an item is loaded while it waits for one, so that a warm worker starts within milliseconds.
+ * The modules of its task are loaded before the first item arrives, so that a warm worker starts within milliseconds.
  */
 
-/** Resolves when the message was handed over, so that nothing is lost by an exit right after it. */
+/** Resolves when the message is in the pipe: an exit right after that loses nothing. */
 function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
     if (!process.connected || !process.send) return resolve();
@@ -42,24 +44,23 @@ function send(message: FromWorker): Promise<void> {
   });
 }
 
-function post(message: FromWorker): void {
-  void send(message);
-}
-
 const HEARTBEAT_EVERY_MS = 250;
 let lastHeartbeat = 0;
 
-/** Chunks of an answer come in hundreds a second; the parent needs to hear of life, not of each of them. */
+/** An answer has hundreds of chunks a second; the parent needs only a sign of life now and then. */
 function heartbeat(): void {
   const now = performance.now();
   if (now - lastHeartbeat < HEARTBEAT_EVERY_MS) return;
   lastHeartbeat = now;
-  post({ type: 'alive' });
+  void send({ type: 'alive' });
 }
 
-const spans = createWorkerSpans((records) => post({ type: 'spans', spans: records }), capturesContent(process.env));
+const spans = createWorkerSpans(
+  (records) => void send({ type: 'spans', spans: records }),
+  capturesContent(process.env),
+);
 
-/** Below the span that the parent began for the attempt, where it did. */
+/** Spans of the work become children of the span that the parent started for the attempt, if it traces. */
 function inTrace<T>({ traceparent }: ItemStart, work: () => T): T {
   const attempt = parseTraceparent(traceparent);
   return attempt === null ? work() : below(spans, attempt, work);
@@ -81,7 +82,7 @@ const idleCollection = createIdleCollection(() => {
 });
 
 function emit(event: ItemEvent): void {
-  post({ type: 'event', event });
+  void send({ type: 'event', event });
   idleCollection.onEvent(event);
 }
 
@@ -101,36 +102,31 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
     case 'issue':
       return (await import('./document-tasks.ts')).issueTask;
     case 'eval':
-      return (await import('./eval-task.ts')).evalTask;
+      return (await import('./document-tasks.ts')).evalTask;
     case 'land':
-      return (await import('./land-task.ts')).landTask;
+      return (await import('./worktree-tasks.ts')).landTask;
     case 'react':
-      return (await import('./react-task.ts')).reactTask;
+      return (await import('./worktree-tasks.ts')).reactTask;
     case 'implement':
-      return (await import('./implement-task.ts')).implementTask;
+      return (await import('./worktree-tasks.ts')).implementTask;
   }
 }
 
-/** Stored results are still returned, but no new step starts once the signal has fired. */
-function stoppableJournal(journal: Journal, stop: AbortSignal): Journal {
+/** Traced, and starts no further step once the signal has fired; stored results are still returned. */
+function itemJournal(journal: Journal, stop: AbortSignal): Journal {
+  const traced = tracedJournal(journal);
   return {
-    location: journal.location,
+    ...traced,
     step: (key, run) =>
-      journal.step(key, (step) => {
+      traced.step(key, (step) => {
         stop.throwIfAborted();
         return run(step);
       }),
-    has: (key) => journal.has(key),
-    steps: () => journal.steps(),
-    last: (name) => journal.last(name),
-    check: () => journal.check?.(),
-    remove: () => journal.remove(),
-    close: () => journal.close(),
   };
 }
 
-/** Answers that the parent owes us, by the number of the call. */
-const owed = new Map<number, (answer: JournalAnswer) => void>();
+/** Requests to the parent's journal that are not answered yet, by the number of the call. */
+const pending = new Map<number, (answer: JournalAnswer) => void>();
 let calls = 0;
 
 async function openJournal({ checkpoint, steps, task }: ItemStart): Promise<Journal> {
@@ -138,18 +134,14 @@ async function openJournal({ checkpoint, steps, task }: ItemStart): Promise<Jour
     return openSqliteJournal(checkpoint, {
       clock: systemClock,
       ...(steps === null ? {} : { known: new Map(steps) }),
-      onStep: (made) => post({ type: 'steps', steps: made }),
-      isAlone: () => 'builtIn' in task && isRunning(checkpoint),
+      onStep: (made) => void send({ type: 'steps', steps: made }),
+      isAlone: () => 'builtIn' in task && isOurs(checkpoint),
     });
-  const [{ openStoredJournal }, { parentStore }] = await Promise.all([
-    import('../journal/stored.ts'),
-    import('./parent-store.ts'),
-  ]);
   const ask = (request: JournalRequest): Promise<JournalAnswer> =>
     new Promise((resolve) => {
       calls += 1;
-      owed.set(calls, resolve);
-      post({ type: 'journal', call: calls, request });
+      pending.set(calls, resolve);
+      void send({ type: 'journal', call: calls, request });
     });
   return openStoredJournal(parentStore(ask), systemClock);
 }
@@ -167,14 +159,14 @@ async function runItem(item: ItemStart): Promise<void> {
         id: item.id,
         attempt: item.attempt,
         input: item.input,
-        journal: stoppableJournal(tracedJournal(journal), stop.signal),
+        journal: itemJournal(journal, stop.signal),
         signal: abort.signal,
         emit,
         heartbeat,
-        group: (leader, ended) => post({ type: 'group', leader, ended }),
+        group: (leader, ended) => void send({ type: 'group', leader, ended }),
       };
       const result = await inTrace(item, () => task(context));
-      // An item that waits for a decision has stored its question; without a step there is nothing to resume.
+      // An item in DISCUSS has stored its question.
       const isNeeded = result.status === 'discuss' || result.keepsCheckpoint === true;
       if (!isNeeded || journal.steps().length === 0) await removeJournal(journal);
       outcome = { result };
@@ -192,13 +184,13 @@ async function runItem(item: ItemStart): Promise<void> {
   await send({ type: 'ended', outcome, rssBytes: process.memoryUsage.rss() });
 }
 
-/** No other run has the item, by its lock: whatever else writes to its journal is another program. */
-function isRunning(checkpoint: string): boolean {
+/** By the item's lock file no other run works on it: then only a program of the item can have changed the journal. */
+function isOurs(checkpoint: string): boolean {
   const holder = readHolder(join(dirname(dirname(checkpoint)), 'locks', `${basename(checkpoint, '.db')}.lock`));
   return holder === null || holder.pid === process.ppid || !isHolderAlive(holder);
 }
 
-/** What the item was for is there: a checkpoint that can't be removed doesn't change that. The next run removes it. */
+/** The item is done even if its checkpoint can't be removed; the next run removes it. */
 async function removeJournal(journal: Journal): Promise<void> {
   try {
     await journal.remove();
@@ -211,16 +203,16 @@ async function removeJournal(journal: Journal): Promise<void> {
   }
 }
 
-let compiledCodeKept = false;
+let isCompiledCodeKept = process.argv[3] !== KEEP_COMPILED_CODE;
 
-/** Node keeps it at an exit of its own, which a worker never has. One worker of a run does, when it knows what an item needs. */
+/** Node stores compiled code when a process exits by itself, and a worker is killed: one worker of a run stores it after its first item. */
 function keepCompiledCode(): void {
-  if (compiledCodeKept || process.argv[3] !== KEEP_COMPILED_CODE) return;
-  compiledCodeKept = true;
+  if (isCompiledCodeKept) return;
+  isCompiledCodeKept = true;
   flushCompileCache();
 }
 
-/** What the item printed is in the pipes before the parent hears that it ended. */
+/** Flushes what the item printed before the parent hears that it ended. */
 async function drained(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise<void>((resolve) => stream.write('', () => resolve()));
@@ -240,12 +232,12 @@ process.on('message', (message: ToWorker) => {
       running?.abort.abort(revive(message.error));
       return;
     case 'journal':
-      owed.get(message.call)?.(message.answer);
-      owed.delete(message.call);
+      pending.get(message.call)?.(message.answer);
+      pending.delete(message.call);
   }
 });
 
-// Nothing outlives the parent: this process leads a group, and everything it started is in it.
+// The parent is gone: this process leads a group, so that everything it started ends with it.
 process.on('disconnect', () => {
   try {
     process.kill(-process.pid, 'SIGKILL');
@@ -254,7 +246,7 @@ process.on('disconnect', () => {
   }
 });
 
-// An uncaught error leaves unknown state behind: report it to the parent, and end this process.
+// The state after an uncaught error is unknown: report it to the parent and exit.
 const onFatal = (error: unknown): void => {
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const record: ErrorRecord = {
@@ -270,9 +262,9 @@ process.on('SIGTERM', () => process.exit(143));
 // The terminal's Ctrl+C is the parent's to handle.
 process.on('SIGINT', () => undefined);
 
-// Read at the start of this process; programs that the item starts must not write their caches into our folder.
+// Node has read these; programs of the item must not inherit them, or they would write into our compile cache.
 delete process.env['NODE_COMPILE_CACHE'];
 delete process.env['MALLOC_ARENA_MAX'];
-post({ type: 'ready' });
-// An error while warming up is not lost: loading again for the item raises it again.
+void send({ type: 'ready' });
+// Warm-up. A module that can't be loaded fails again, and is reported, when an item needs it.
 void Promise.allSettled([loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);

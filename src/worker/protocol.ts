@@ -1,9 +1,8 @@
-import type { ErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { ReactionResult } from '../core/reaction.ts';
-import type { Journal } from '../journal/port.ts';
-import type { StoredStep } from '../journal/stored.ts';
+import type { Journal, StepStore, StoredStep } from '../journal/port.ts';
 import type { SpanRecord } from '../telemetry/span.ts';
 
 /** A module's URL and the name of its export, since a function can't cross processes. */
@@ -19,13 +18,13 @@ export interface ItemStart {
   task: TaskReference;
   id: string;
   attempt: number;
-  /** The file of the item's journal; null: the parent has it, and is asked for each of its operations. */
+  /** The file of the item's journal; null: the journal is in the parent, which is asked over IPC. */
   checkpoint: string | null;
-  /** The steps that its journal may hold, each with its seal, by what earlier attempts of this run said; null in the first. */
+  /** The steps that earlier attempts of this run stored, each with its seal: the journal may hold no others. Null at first. */
   steps: readonly (readonly [id: string, seal: string])[] | null;
   /** For the task; JSON. */
   input: unknown;
-  /** The span that this attempt is; absent: nothing is traced. */
+  /** The span of this attempt; absent: not traced. */
   traceparent?: string;
 }
 
@@ -33,18 +32,18 @@ export interface ItemStart {
 export interface TaskResult {
   status: 'succeeded' | 'discuss' | 'skipped';
   reason: string | null;
-  /** Files that it made, for the summary. */
+  /** Files and branches, for the summary. */
   outputs: string[];
-  /** Its answers are of use to a later run, though it is done. */
+  /** A later run can use its answers, although it is done. */
   keepsCheckpoint?: boolean;
-  /** Of a reaction: what is to be pushed and answered. */
+  /** For a reaction: what the parent has to push and answer. */
   reaction?: ReactionResult;
 }
 
-/** The argument of the one worker of a run that leaves its compiled code for the workers of later runs. */
+/** The argument of the one worker of a run that stores its compiled code for later runs. */
 export const KEEP_COMPILED_CODE = 'keep-compiled-code';
 
-/** What a worker asks of the journal that its parent has. */
+/** A worker's request to the journal in its parent. */
 export type JournalRequest = { do: 'open' } | { do: 'put'; step: StoredStep } | { do: 'remove' };
 
 /** `steps`: all of them, when it was opened. */
@@ -53,9 +52,9 @@ export type JournalAnswer = { steps: StoredStep[] } | { error: ErrorRecord };
 /** From the parent to a worker. */
 export type ToWorker =
   | { type: 'start'; item: ItemStart }
-  /** Begin no further step; what is in flight may end. */
+  /** Start no further step; steps in flight may finish. */
   | { type: 'stop'; error: ErrorRecord }
-  /** End what is in flight too. */
+  /** Stop steps in flight too. */
   | { type: 'abort'; error: ErrorRecord }
   | { type: 'journal'; call: number; answer: JournalAnswer };
 
@@ -63,33 +62,62 @@ export type ToWorker =
 export type FromWorker =
   | { type: 'ready' }
   | { type: 'event'; event: ItemEvent }
-  /** A sign of life without news, e.g. a chunk of an answer. */
+  /** A sign of life, e.g. a chunk of an answer. */
   | { type: 'alive' }
-  /** Spans that began or ended; all of an item come before its `ended`. */
+  /** Spans that started or ended; all spans of an item are sent before its `ended`. */
   | { type: 'spans'; spans: SpanRecord[] }
-  /** Steps that the journal holds, or is about to, each with its seal: what else is found in it later is not the item's. */
+  /** Steps of the journal, each with its seal, sent before they are stored: other records in it are forged. */
   | { type: 'steps'; steps: readonly (readonly [id: string, seal: string])[] }
-  /** A process group began or ended. */
+  /** A process group started or ended. */
   | { type: 'group'; leader: number; ended: boolean }
   | { type: 'journal'; call: number; request: JournalRequest }
   | { type: 'ended'; outcome: { result: TaskResult } | { error: ErrorRecord }; rssBytes: number };
 
-/** What a task is given. It runs in a process of its own; nothing is shared with its siblings. */
+/** The argument of a task, which runs in a process of its own. */
 export interface TaskContext {
   readonly id: string;
   /** Counted from 1. */
   readonly attempt: number;
-  /** As the parent gave it; JSON. */
+  /** From the parent; JSON. */
   readonly input: unknown;
-  /** Durable steps: a finished one is not run again, whatever happens to the process. */
+  /** Durable steps: a finished step does not run again, even if the process is killed. */
   readonly journal: Journal;
-  /** Aborted when the item has to end now. */
+  /** Aborted when the item has to stop. */
   readonly signal: AbortSignal;
   readonly emit: (event: ItemEvent) => void;
-  /** A sign of life; silence for longer than the idle bound ends the worker. */
+  /** A sign of life: a worker without one for longer than the idle timeout is killed. */
   readonly heartbeat: () => void;
-  /** A process group that the task started, so that it is ended even if this process dies first. */
+  /** Reports a process group that the task started, so that it is killed even if this process dies first. */
   readonly group: (leader: number, ended: boolean) => void;
 }
 
 export type Task = (context: TaskContext) => Promise<TaskResult>;
+
+/** The worker's side of a journal in the parent. */
+export function parentStore(ask: (request: JournalRequest) => Promise<JournalAnswer>): StepStore {
+  const asked = async (request: JournalRequest): Promise<StoredStep[]> => {
+    const answer = await ask(request);
+    if ('steps' in answer) return answer.steps;
+    throw new AgentosError(answer.error.problem, { retry: answer.error.retry });
+  };
+  return {
+    location: 'the journal of the item',
+    open: () => asked({ do: 'open' }),
+    put: async (step) => void (await asked({ do: 'put', step })),
+    remove: async () => void (await asked({ do: 'remove' })),
+  };
+}
+
+/** The parent's side. */
+export async function answerFrom(store: StepStore, request: JournalRequest): Promise<StoredStep[]> {
+  switch (request.do) {
+    case 'open':
+      return store.open();
+    case 'put':
+      await store.put(request.step);
+      return [];
+    case 'remove':
+      await store.remove();
+      return [];
+  }
+}

@@ -4,10 +4,10 @@ import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import type { ExportReference, Task, TaskContext } from './protocol.ts';
 
-/** What the parent of a user's task sends with each item. */
+/** The input of a user's task. */
 export interface UserTaskInput {
   input: unknown;
-  /** Where the result goes, and what it is the result of. */
+  /** The file for the result, and the key of task and input. */
   resultFile: string;
   key: string;
 }
@@ -17,7 +17,7 @@ export async function loadUserTask(reference: ExportReference): Promise<Task> {
   const task = await importExport(reference);
   return async (context) => {
     const { input, resultFile, key } = context.input as UserTaskInput;
-    // A process that died right after its item was done left the result behind.
+    // The result is there if a worker was killed right after the item was done.
     if ((await readUserResult(resultFile, key)) === null) {
       const { id, attempt, journal } = context;
       context.emit({ type: 'item-started', title: id, attempt, reusedSteps: journal.steps().length });
@@ -45,7 +45,7 @@ async function perform(task: BatchTask, context: TaskContext, input: unknown): P
   try {
     result = await task(userContext(context, input));
   } catch (error) {
-    // What the journal says about itself stands; that inputs were not JSON is the task's own fault.
+    // Errors of the journal are thrown as they are, except `internal`: inputs that are not JSON are the task's fault.
     const code = codeOf(error);
     if (code !== null && code !== 'internal') throw error;
     throw failureOf(error, code === 'internal' || isPermanent(error) ? 'permanent' : 'transient');
@@ -90,26 +90,25 @@ function failureOf(error: unknown, retry: 'transient' | 'permanent', prefix = ''
   return new AgentosError({ code: 'task-failed', reason, stack }, { retry, cause: error });
 }
 
-/** What a finished item returned, and what for. */
 interface UserResult {
-  /** Names the task and its input. */
+  /** Of the task and its input. */
   key: string;
   result: unknown;
 }
 
-/** The stored result for exactly this key; null: there is none. */
+/** The stored result of this key; null: none is stored. */
 export async function readUserResult(file: string, key: string): Promise<UserResult | null> {
   try {
     const stored: unknown = JSON.parse(await readFile(file, 'utf8'));
     const isWanted = typeof stored === 'object' && stored !== null && 'key' in stored && stored.key === key;
     return isWanted && 'result' in stored ? { key, result: stored.result } : null;
   } catch {
-    // Missing, or not ours: the item is run, and the file replaced.
+    // Missing or unreadable: the item runs, and the file is replaced.
     return null;
   }
 }
 
-/** On disk before the item's journal is removed, so that a kill between the two loses nothing. */
+/** Written before the item's journal is removed, so that a kill between the two loses nothing. */
 function writeUserResult(file: string, { key, result }: UserResult): Promise<void> {
   return writeFileAtomic(file, `${JSON.stringify({ key, result: result ?? null })}\n`);
 }

@@ -1,35 +1,34 @@
-import { basename, dirname, join } from 'node:path';
 import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
-import { isTrustworthy, readReview, unusableReview } from '../documents/review/reader.ts';
+import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { openCommit } from '../git/repository.ts';
-import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
-import { alreadyDoneParts } from '../prompts/writing-tasks.ts';
-import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
+import { boundedDiff } from '../prompts/bounded-diff.ts';
+import { tagged, taggedList } from '../prompts/tags.ts';
+import { askReviewer, keepReview, MOST_DIFF_CHARS, reviewsOf } from './code-review.ts';
 import type { Decider } from './decide.ts';
-import type { ImplementContext } from './implement-item.ts';
 import type { ItemResult } from './item.ts';
-import { createLineage, nextVersionNumber } from './lineage.ts';
+import { alreadyDoneReason, alreadyDoneRecord, createLineage, nextVersionNumber } from './lineage.ts';
+import type { ImplementContext } from './worktree-item.ts';
 import type { Instead, Judgement } from './writing.ts';
 
-export interface AlreadyDoneQuestion {
-  /** Asks whether a design whose new tests all pass before the code is done already; null: that is not shown. */
-  ask(judgement: Judgement, round: number): Promise<Instead | null>;
-  /** How the item ended by that; null: it did not. */
-  ended(): ItemResult | null;
+interface AlreadyDoneQuestion {
+  /** Asks whether a design whose new tests all pass before the code is already done; null: no. */
+  ask: (judgement: Judgement, round: number) => Promise<Instead | null>;
+  /** The end of the item, if the answer ended it. */
+  ended: () => ItemResult | null;
 }
 
 /**
- * New tests that all pass before the code are useless, or the work is done. The reviewer says which:
+ * If all new tests pass before the code, they are useless, or the work is done. The reviewer decides:
  *
- *   APPROVED, in the form that is trusted, with evidence that is there → skipped
+ *   APPROVED, in the form that is trusted, with evidence in the base commit → skipped
  *   DISCUSS  → a person decides: skipped, dropped, or the tests are written again
- *   else     → the gate has failed. An approval that names no line of the base commit is not one
+ *   else     → the gate has failed
  */
 export function createAlreadyDoneQuestion(
   context: ImplementContext,
-  { decider, repository, reviews }: { decider: Decider; repository: string; reviews: string },
+  { decider, repository }: { decider: Decider; repository: string },
 ): AlreadyDoneQuestion {
-  const { id, title, lld, base, baseTree, git, prompts, worktree, emit, mask, paths, provider, models } = context;
+  const { id, title, base, baseTree, git, prompts, worktree, emit, mask, paths, provider, models } = context;
   let ended: ItemResult | null = null;
   const end = (result: ItemResult): Instead => {
     ended = result;
@@ -56,11 +55,11 @@ export function createAlreadyDoneQuestion(
     }));
     const lineage = createLineage(context, folder, value.number);
     const body = `# Already done: ${title.replace(/\s+/g, ' ').trim()}\n\nAll new tests passed before the code.\n`;
-    const facts = { body, evidence, by: { reviewer: models.last('reviewer') ?? provider('reviewer').spec } };
+    const facts = { body, evidence, by: { reviewer: models.last('reviewer') } };
     await lineage.add('verdict', mask(reply));
     const record = await lineage.add('final', alreadyDoneRecord(context, facts, await openCommit(git, base)));
     await worktree.remove();
-    // It is where it began, unless a person used it.
+    // The branch is deleted only if it is still at the base.
     await git.run(['update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
     return end({ status: 'skipped', reason: alreadyDoneReason(base, evidence.map(citationOf)), outputs: [record] });
   };
@@ -69,14 +68,12 @@ export function createAlreadyDoneQuestion(
     async ask({ tree, passing }, round) {
       if (passing === undefined || !provider('reviewer').isModel) return null;
       const diff = await worktree.diff(baseTree, tree);
-      const reply = await context.ask({
-        step: `already-done-${round}`,
-        role: 'reviewer',
-        system: prompts.fill('code-reviewer'),
-        parts: alreadyDoneParts(prompts, { id, title, lld: lld.text, repository, diff, passing }),
-        at: { commit: base, tree: baseTree },
-        unusable: unusableReview,
-      });
+      const parts = [
+        tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)),
+        prompts.fill('already-done', { id, title, tests: taggedList('passing-tests', passing) ?? '' }),
+      ];
+      const shown = [tagged('repository', repository)];
+      const reply = await askReviewer(context, `already-done-${round}`, baseTree, parts, shown);
       const review = readReview(reply);
       const { verdict } = review;
       const { evidence, problems } = await evidenceOf(reply, tree);
@@ -89,7 +86,7 @@ export function createAlreadyDoneQuestion(
       if (verdict === 'APPROVED' && against.length === 0) return skip(reply, evidence);
       if (verdict !== 'DISCUSS' || !isTrustworthy(review)) return null;
 
-      await keepReview(reviews, 'review-1.md', mask(reply));
+      await keepReview(context, 1, reply);
       const questions = review.questionsForOrchestrator;
       const reason = `all new tests pass before the code; is it already done?${questions.length === 0 ? '' : ` The reviewer asks: ${questions.join(' / ')}`}`;
       const decision = await decider.ask({
@@ -102,7 +99,7 @@ export function createAlreadyDoneQuestion(
       switch (decision?.kind) {
         case undefined:
           await worktree.restore(tree);
-          return end({ status: 'discuss', reason, outputs: [reviews, worktree.directory] });
+          return end({ status: 'discuss', reason, outputs: [reviewsOf(context), worktree.directory] });
         case 'approve':
           return skip(reply, evidence);
         case 'drop':
@@ -113,9 +110,4 @@ export function createAlreadyDoneQuestion(
     },
     ended: () => ended,
   };
-}
-
-/** Beside what programs of the item write: whatever they left there, it goes nowhere else. */
-export async function keepReview(folder: string, name: string, text: string): Promise<void> {
-  await writeFileAtomic(join(await makeOwnFolder(dirname(folder), basename(folder)), name), text);
 }

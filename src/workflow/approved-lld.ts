@@ -1,21 +1,23 @@
 import { dirname } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
+import { type ItemId, isItemId } from '../core/ids.ts';
+import type { Paths } from '../core/paths.ts';
 import { bodyHash, type Headed, isApproved, isUntouched, readHeader, writeFrontMatter } from '../documents/header.ts';
 import { isLld } from '../documents/lld/sections.ts';
-import { readText, unreadableReason } from '../process/text-file.ts';
+import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
-/** Who approved what, as the front matter of the LLD says it. */
+/** For the front matter of an approved document. */
 export interface ApprovedBy {
   drafter: string;
   reviewer: string;
-  /** By the recorded tour: no model was asked. */
+  /** From the recorded tour: no model was asked. */
   recorded: boolean;
   rounds: number;
   baseCommit: string;
 }
 
-/** Nothing in it depends on the time, so that a run that was killed and one that was not end in the same file. */
+/** It has no time in it, so that an item that was killed and resumed writes the same file. */
 export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string {
   return writeFrontMatter(body, {
     issue: /^[1-9]\d{0,14}$/.test(issue.id) ? Number(issue.id) : issue.id,
@@ -31,13 +33,18 @@ export function approvedLld(body: string, issue: Issue, by: ApprovedBy): string 
   });
 }
 
-/** Null where there is none. One that can't be read is an error: taken for absent, it would be replaced. */
+/** The items that have an LLD, approved or not, 2 before 10. */
+export function designIds({ llds, repository }: Pick<Paths, 'llds' | 'repository'>): ItemId[] {
+  const ids = namesInside(llds, repository).flatMap((name) => /^LLD-(.+)\.md$/.exec(name)?.[1] ?? []);
+  return ids.filter(isItemId).sort(new Intl.Collator('en', { numeric: true }).compare);
+}
+
+/** Null if there is no such file. One that can't be read is an error: if it counted as absent, it would be replaced. */
 export async function readLldFile(path: string): Promise<Headed | null> {
   const text = readLldText(path);
   return text === null ? null : readHeader(text);
 }
 
-/** The same as text. */
 export function readLldText(path: string): string | null {
   try {
     return readText(path, dirname(path));
@@ -46,22 +53,22 @@ export function readLldText(path: string): string | null {
   }
 }
 
-/** Approved, for what the issue says now, and not edited since. */
+/** Approved for the present text of the issue, and not edited since. */
 export function isApprovedFor(lld: Headed, issue: Issue): boolean {
   return isApproved(lld) && isHashOf(lld.header.issueHash, issue);
 }
 
-/** Approved and not edited since, but for an issue that said something else. */
+/** Approved and not edited since, but for another text of the issue. */
 export function isApprovedForAnother(lld: Headed, issue: Issue): boolean {
   return isApproved(lld) && !isHashOf(lld.header.issueHash, issue);
 }
 
 /**
- * A person's own version: written by hand, or edited after its approval. It becomes the draft that is checked and
- * reviewed, so that no person's work is overwritten. An untouched LLD for an older text of the issue may be replaced.
+ * A person's own version, written by hand or edited after its approval: it is reviewed as the draft, so that no work of a
+ * person is overwritten. Null: the file is as it was approved, or is not an LLD, and may be replaced.
  */
 export function editedLld(lld: Headed): string | null {
   if (isUntouched(lld)) return null;
-  // What was approved once is an LLD, whatever a person made of it.
+  // A file that was approved once is an LLD, whatever it looks like now.
   return lld.header.bodyHash !== null || isLld(lld.body) ? lld.body : null;
 }

@@ -1,38 +1,38 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
-import { nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
-import { itemsWorkedOn } from './worked-on.ts';
+import { WORKFLOWS } from '../core/paths.ts';
+import { eventSizes, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
+import { namesInSync } from '../process/files.ts';
 
 /** Detects changes outside the worktree while something runs in it. */
 export interface CheckoutGuard {
-  /** Looks first, then runs the work. The next check finds what it changed: a look at a large checkout is not free. */
+  /** Looks at the checkout, then runs the work. The next check finds what it changed. */
   before<T>(work: () => Promise<T>): Promise<T>;
-  /** Looks now, if something ran that was not checked. Rejects with `changed-outside`. */
+  /** Looks again, if work ran since the last check. Rejects with `changed-outside`. */
   check(): Promise<void>;
-  /**
-   * Runs a step with such work in it, then checks, however the step ended. After the step and not in it: what was paid
-   * for is stored, whatever else is found.
-   */
+  /** Runs a step, then checks, however the step ended: its paid answer is stored whatever the check finds. */
   checked<T>(step: () => Promise<T>): Promise<T>;
 }
 
-export interface CheckoutGuardOptions {
-  /** Throws where something else wrote to what is ours alone: the item's journal. */
+interface CheckoutGuardOptions {
+  /** Throws if another program wrote to the item's journal. */
   verify: () => void;
   look: () => Promise<OutsideView>;
-  /** Where its work is kept; null: it has none. */
+  /** Null: the item has none. */
   worktree: string | null;
-  /** Called with changes that are not a fault, each file once. */
+  /** Called with changes that don't fail the item, once for each file. */
   onChanged: (files: string[]) => void;
 }
 
-/** For programs that run in a sandbox: they can't change anything outside. */
+/** For programs in a sandbox, which can't change anything outside. */
 export const NO_GUARD: CheckoutGuard = {
   before: (work) => work(),
   check: () => Promise.resolve(),
   checked: (step) => step(),
 };
 
-/** A look that is not older than this still holds. */
+/** A look at a large checkout takes time: a newer one is used again. */
 const FRESH_MS = 5_000;
 
 export function createCheckoutGuard({ verify, look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
@@ -69,7 +69,7 @@ export function createCheckoutGuard({ verify, look, worktree, onChanged }: Check
     },
     async checked(step) {
       const [ended] = await Promise.allSettled([step()]);
-      // Reported even if the work failed as well: it is the worse of the two.
+      // Thrown even if the step failed as well: it is the more serious error.
       await check();
       if (ended.status === 'rejected') throw ended.reason;
       return ended.value;
@@ -80,13 +80,13 @@ export function createCheckoutGuard({ verify, look, worktree, onChanged }: Check
 export interface OutsideChanges {
   /** All of them, sorted. */
   files: string[];
-  /** Those that fail the item. */
+  /** Changes that fail the item. */
   faults: string[];
 }
 
 /**
- * What was added, changed or deleted between two looks. `workedOn`: asked only where something of another item is different and
- * no run had it at either look.
+ * What was added, changed or deleted between two looks. `workedOn` is called only if files of another item changed that no run
+ * was working on at either look.
  */
 export function changesOutside(
   before: OutsideView,
@@ -106,20 +106,20 @@ export function changesOutside(
     touched ??= workedOn(before);
     return owners.some((key) => touched?.has(key));
   };
-  // It goes when a person deletes the state folder, and the next run makes it again.
+  // A person may delete the state folder; the next run makes it again.
   const ignoreFile = `${nameOf(after.repository, after.base)}/.gitignore`;
   const isNoFault = (name: string): boolean => isOfRun(name) || (name === ignoreFile && !after.entries.has(name));
   const files = changed.filter((name) => !isNoFault(name)).sort();
   return { files, faults: files.filter((name) => isFault(kindIn(before, name), kindIn(after, name))) };
 }
 
-/** Null: it is not there. */
+/** Null: it does not exist. */
 function kindIn({ entries, kinds }: OutsideView, name: string): OutsideKind | null {
   return entries.has(name) ? (kinds.get(name) ?? 'tracked') : null;
 }
 
 function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
-  // The user checked out another branch.
+  // The user switched to another branch.
   if (was === 'moved' || is === 'moved') return false;
   switch (is ?? was) {
     case 'untracked':
@@ -133,5 +133,48 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
     case 'input':
     case null:
       return false;
+  }
+}
+
+/** More than a run adds between two looks. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const EVENT = /^\{"at":"[^"]+","item":"([^"]+)","workflow":"([a-z]+)"/;
+
+/**
+ * The keys of items that a run worked on since a look, or that a person decided on: every run appends the events of its items
+ * to a file, and every decision is a file in the lineage.
+ */
+function itemsWorkedOn(look: Pick<OutsideView, 'base' | 'repository' | 'atMs' | 'events'>): Set<string> {
+  const { base, repository, atMs } = look;
+  const found = new Set<string>();
+  for (const [file, size] of eventSizes(base)) {
+    const before = look.events.get(file) ?? 0;
+    for (const line of size > before ? linesFrom(file, before) : []) {
+      const [, item, workflow] = EVENT.exec(line) ?? [];
+      if (item !== undefined) found.add(`${workflow}-${item}`);
+    }
+  }
+  for (const id of namesInSync(join(repository, 'docs', 'lineage'))) {
+    const folder = join(repository, 'docs', 'lineage', id);
+    if (changedMs(folder) < atMs) continue;
+    const isNew = (name: string): boolean => name.endsWith('-verdict.md') && changedMs(join(folder, name)) >= atMs;
+    if (namesInSync(folder).some(isNew))
+      for (const workflow of WORKFLOWS) found.add(`${workflow}-${id.replace(/\.brief$/, '')}`);
+  }
+  return found;
+}
+
+/** The ctime, which a program can't set back; -1 if the file does not exist. */
+function changedMs(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
+}
+
+function linesFrom(file: string, start: number): string[] {
+  const handle = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(Math.min(Math.max(0, fstatSync(handle).size - start), MOST_BYTES));
+    return bytes.toString('utf8', 0, readSync(handle, bytes, 0, bytes.length, start)).split('\n');
+  } finally {
+    closeSync(handle);
   }
 }

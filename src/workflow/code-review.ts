@@ -1,72 +1,77 @@
-import { type Ledger, openFindings } from '../documents/ledger.ts';
+import { basename, dirname, extname, join } from 'node:path';
+import type { GateEvidence } from '../core/gate.ts';
+import { bulletsOf, gateTable } from '../documents/implementation/markdown-text.ts';
+import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
 import { filesNamed } from '../documents/review/named-files.ts';
 import { unusableReview } from '../documents/review/reader.ts';
-import { openCommit } from '../git/repository.ts';
-import { codeReviewParts, findingFailures } from '../prompts/writing-tasks.ts';
-import { changedCode } from './changed-code.ts';
-import type { AskPerson, DecidedBefore } from './decide.ts';
-import type { Gates } from './gates.ts';
-import type { ImplementContext } from './implement-item.ts';
-import { protectedChange } from './protected-paths.ts';
-import { type ReviewOutcome, reviewLoop } from './review.ts';
+import type { Git } from '../git/git.ts';
+import { openCommit, readAt } from '../git/repository.ts';
+import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
+import { boundedDiff } from '../prompts/bounded-diff.ts';
+import { isSecret } from '../prompts/context/secrets.ts';
+import { tagged, taggedList } from '../prompts/tags.ts';
+import type { Decider } from './decide.ts';
+import { protectedChange, type Undone } from './forbidden.ts';
+import type { GateBook } from './judging.ts';
+import { type ReviewAgain, type ReviewInput, type ReviewOutcome, reviewLoop } from './review.ts';
+import type { ImplementContext } from './worktree-item.ts';
 
-export interface CodeReview {
-  gates: Pick<Gates, 'evidence' | 'undone'>;
-  decide: AskPerson;
-  decidedBefore: DecidedBefore;
-  onReview: (text: string, round: number) => Promise<void>;
-  /** Has the writer change what the review asks for, and proves it again; returns the new state of the worktree. */
+interface CodeReview {
+  gates: Pick<GateBook, 'evidence' | 'undone'>;
+  decider: Decider;
+  /** Has the writer make the change that the review asks for, and checks the gates again; returns the new tree. */
   revise: (asked: Revision) => Promise<string>;
 }
 
-export interface Revision {
+interface Revision {
   start: string;
   name: string;
   review: string;
   failures: string[];
-  /** Files that are there and may be changed, by what the findings name. */
+  /** Existing files that the findings name: these may be changed. */
   mayChange: string[];
 }
 
 export type ReviewedCode = ReviewOutcome & { tree: string };
 
-/** Takes a change through the review loop. What is reviewed is its diff. */
+/** The folder of an item's reviews. */
+export function reviewsOf({ paths, workflow, id }: ImplementContext): string {
+  return join(paths.home(workflow, id), 'reviews');
+}
+
+/** Programs of the item can write to its home: a link in the place of the folder is replaced, not followed. */
+export async function keepReview(context: ImplementContext, round: number, text: string): Promise<void> {
+  const folder = reviewsOf(context);
+  const own = await makeOwnFolder(dirname(folder), basename(folder));
+  await writeFileAtomic(join(own, `review-${round}.md`), context.mask(text));
+}
+
+/** Takes a change through the review loop. The text under review is its diff. */
 export async function reviewCode(
   context: ImplementContext,
   codeTree: string,
-  { gates, decide, decidedBefore, onReview, revise }: CodeReview,
+  { gates, decider, revise }: CodeReview,
 ): Promise<ReviewedCode> {
-  const { id, title, lld, prompts, worktree, base, baseTree, emit, maxRounds } = context;
+  const { worktree, baseTree, forecast, emit, maxRounds } = context;
   let tree = codeTree;
-  /** The state that the last review saw. */
+  /** The tree of the last review. */
   let reviewed: string | null = null;
   const outcome = await reviewLoop(
     await worktree.diff(baseTree, tree),
     {
-      review: async ({ text: diff, ledger, round, maxRounds: lastRound }, again) =>
-        context.ask({
-          step: `review-${round}${again === undefined ? '' : '-again'}`,
-          role: 'reviewer',
-          system: prompts.fill('code-reviewer'),
-          parts: codeReviewParts(prompts, {
-            id,
-            title,
-            lld: lld.text,
-            evidence: gates.evidence(),
-            forecast: context.forecast,
-            diff,
-            code: await changedCode(context, tree),
-            changes: reviewed === null ? null : await worktree.diff(reviewed, tree),
-            undone: gates.undone().filter(({ step }) => step.startsWith(`revise-${round - 1}-`)),
-            ledger,
-            round,
-            maxRounds: lastRound,
-            ...(again === undefined ? {} : { again }),
-          }),
-          at: { commit: base, tree },
-          unusable: unusableReview,
-        }),
-      onReview,
+      async review(input, again) {
+        const { round } = input;
+        const parts = reviewParts(context, input, {
+          evidence: gates.evidence(),
+          code: await changedCode(context, tree),
+          changes: reviewed === null ? null : await worktree.diff(reviewed, tree),
+          undone: gates.undone().filter(({ step }) => step.startsWith(`revise-${round - 1}-`)),
+          again,
+        });
+        const step = `review-${round}${again === undefined ? '' : '-again'}`;
+        return askReviewer(context, step, tree, parts, forecast === '' ? [] : [forecast]);
+      },
+      onReview: (text, round) => keepReview(context, round, text),
       needsPerson: () => protectedChange(context, tree),
       async revise(_, review, ledger, round) {
         const found = findingFailures(ledger);
@@ -78,9 +83,85 @@ export async function reviewCode(
         return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },
     },
-    { emit, maxRounds, decide, decidedBefore },
+    { emit, maxRounds, decider },
   );
   return { ...outcome, tree };
+}
+
+/** Asks the reviewer about a tree. The LLD and `shown` repeat over the rounds and come first, for prompt caches. */
+export function askReviewer(
+  { lld, prompts, base, ask }: Pick<ImplementContext, 'prompts' | 'base' | 'ask'> & { lld: { text: string } },
+  step: string,
+  tree: string,
+  parts: readonly string[],
+  shown: readonly string[] = [],
+): Promise<string> {
+  const repeating = [tagged('lld', lld.text), ...shown];
+  return ask({
+    step,
+    role: 'reviewer',
+    system: prompts.fill('code-reviewer'),
+    parts: [...repeating.map((text) => ({ text, repeats: true })), ...parts.map((text) => ({ text }))],
+    at: { commit: base, tree },
+    unusable: unusableReview,
+  });
+}
+
+export const MOST_DIFF_CHARS = 200_000;
+const MOST_CHANGES_CHARS = 50_000;
+
+interface ReviewMaterial {
+  evidence: readonly GateEvidence[];
+  /** The changed files whole, and who uses them; may be empty. */
+  code: string;
+  /** The diff since the last round; null in the first. */
+  changes: string | null;
+  /** What was undone in the revision before this round. */
+  undone: readonly Undone[];
+  again: ReviewAgain | undefined;
+}
+
+export function reviewParts(
+  { id, title, prompts }: Pick<ImplementContext, 'id' | 'title' | 'prompts'>,
+  { text: diff, ledger, round, maxRounds }: Pick<ReviewInput, 'text' | 'ledger' | 'round' | 'maxRounds'>,
+  { evidence, code, changes, undone, again }: ReviewMaterial,
+): string[] {
+  const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS))];
+  if (code !== '') parts.push(tagged('changed-files', code));
+  parts.push(tagged('gates', evidenceText(evidence)));
+  if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
+  if (changes !== null) {
+    const shown = changes === '' ? 'None: the change is the same as in the last round.' : changes;
+    parts.push(tagged('changes-since-last-round', boundedDiff(shown, MOST_CHANGES_CHARS)));
+  }
+  if (undone.length > 0) {
+    const list = undone.map(({ paths, why }) => `- ${paths.join(', ')}: ${why}`).join('\n');
+    parts.push(tagged('undone-in-the-revision', `${list}\n\n${NAME_IT}`));
+  }
+  parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
+  if (again !== undefined) {
+    const problems = taggedList('problems', again.problems) ?? '';
+    parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
+  }
+  return parts;
+}
+
+const NAME_IT =
+  'The revision may change only files that a finding names. If one of these has to change, name its path in a finding.';
+
+function evidenceText(evidence: readonly GateEvidence[]): string {
+  if (evidence.length === 0) return 'No gate was checked.';
+  const details = evidence
+    .filter((gate) => gate.details.length + gate.problems.length > 0)
+    .map((gate) => `Gate ${gate.gate}:\n${bulletsOf([...gate.problems, ...gate.details])}`);
+  return [gateTable(evidence), ...details].join('\n\n');
+}
+
+/** The open findings of a review, as failures for the writer. */
+export function findingFailures(ledger: Ledger): string[] {
+  return openFindings(ledger).map(
+    ({ id, tier, area, text }) => `${id} (Tier ${tier}${area === '' ? '' : `, ${area}`}): ${text}`,
+  );
 }
 
 async function filesToRevise(
@@ -88,11 +169,75 @@ async function filesToRevise(
   tree: string,
   ledger: Ledger,
 ): Promise<string[]> {
-  // Tests are frozen, whatever a finding says of them.
+  // Tests are frozen, whatever a finding says.
   const isCode = (path: string): boolean => !suite.isTestFile(path);
   const paths = (await openCommit(git, tree)).paths.filter(isCode);
   const changed = (await worktree.changes(baseTree, tree)).map(({ path }) => path).filter(isCode);
   const findings = openFindings(ledger).map(({ text }) => text);
   const suggestions = ledger.findings.filter(({ tier, state }) => tier === 3 && state === 'open');
   return filesNamed({ findings, suggestions: suggestions.map(({ text }) => text) }, { paths, changed });
+}
+
+const MOST_CHARS = 80_000;
+const MOST_CALLERS = 20;
+const LONGEST_LINE = 200;
+const SEARCH_MS = 30_000;
+/** Words before the name of a module that is imported. */
+const USING = '(import|require|from|use|using|include|load|mod|export)';
+/** Names of files in many folders: an import of such a name may be of any of them. */
+const COMMON_NAMES = new Set(['index', 'main', 'mod', 'lib', '__init__', 'types', 'utils']);
+
+/**
+ * What a diff leaves out, for a reviewer: the modified files, whole, and the lines elsewhere that import them. New files are
+ * whole in the diff. Files that don't fit are named.
+ */
+export async function changedCode(
+  { git, worktree, baseTree }: Pick<ImplementContext, 'git' | 'worktree' | 'baseTree'>,
+  tree: string,
+): Promise<string> {
+  const changes = await worktree.changes(baseTree, tree);
+  const modified = changes.filter(({ kind, isLink }) => kind === 'modified' && isLink !== true);
+  const known = modified.map(({ path }) => path).filter((path) => !isSecret(path));
+  const texts = await readAt(
+    git,
+    known.map((path) => ({ ref: tree, path })),
+  );
+  const sections: string[] = [];
+  const leftOut: string[] = [];
+  let room = MOST_CHARS;
+  for (const [index, path] of known.entries()) {
+    const text = texts[index] ?? null;
+    if (text === null || text.includes('\0') || text.includes('PRIVATE KEY-----')) continue;
+    if (text.length > room) leftOut.push(path);
+    else sections.push(`## ${path}\n\n${numbered(text)}`);
+    room -= Math.min(text.length, room);
+  }
+  if (leftOut.length > 0) sections.push(`## Too long to be shown whole\n\n${leftOut.join('\n')}`);
+  for (const path of known) {
+    const callers = await usersOf(git, tree, path, new Set(changes.map((change) => change.path)));
+    if (callers.length > 0) sections.push(`## Uses of ${path}\n\n${callers.join('\n')}`);
+  }
+  return sections.join('\n\n');
+}
+
+function numbered(text: string): string {
+  const lines = text.replace(/\n$/, '').split(/\r?\n/);
+  return lines.map((line, index) => `${String(index + 1).padStart(6)}\t${line}`).join('\n');
+}
+
+async function usersOf(git: Git, tree: string, path: string, changed: ReadonlySet<string>): Promise<string[]> {
+  const name = basename(path, extname(path));
+  if (!/^[\w-]{3,}$/.test(name) || COMMON_NAMES.has(name)) return [];
+  const pattern = `(^|[^[:alnum:]_])${USING}([^[:alnum:]_].*)?[^[:alnum:]_-]${name}([^[:alnum:]_-]|$)`;
+  const settings = ['-c', 'core.fsmonitor=false', '-c', 'grep.column=false', '-c', 'submodule.recurse=false'];
+  const output = await git
+    .text([...settings, 'grep', '-n', '-I', '-z', '--no-color', '-E', '-e', pattern, tree], { timeoutMs: SEARCH_MS })
+    // Exit code 1: nothing uses it. A search that fails must not stop the review.
+    .catch(() => '');
+  const found = output.split('\n').flatMap((line) => {
+    const [place = '', number = '', text = ''] = line.slice(tree.length + 1).split('\0');
+    const isOther = number !== '' && !changed.has(place) && !isSecret(place);
+    return isOther ? [`${place}:${number}: ${text.trim().slice(0, LONGEST_LINE)}`] : [];
+  });
+  return found.slice(0, MOST_CALLERS);
 }

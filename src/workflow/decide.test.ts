@@ -10,9 +10,8 @@ import { type Paths, pathsOf, type WorkflowName } from '../core/paths.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
 import { readFrontMatter } from '../documents/header.ts';
 import { createGit } from '../git/git.ts';
-import { closedItems } from './closed.ts';
 import { createDecider, type Decider, type OpenPoint } from './decide.ts';
-import { createLineage } from './lineage.ts';
+import { closedItems, createLineage } from './lineage.ts';
 
 const ID = parseItemId('42');
 const ITEM = { id: ID, title: 'Add a number', hash: 'a'.repeat(64) };
@@ -154,7 +153,11 @@ test('where the workflow numbers its versions, the decision takes the next numbe
 test('a dropped item is dropped for its text, however often that is recorded, and until something later is said', async () => {
   const at = await place();
   const closed = async (workflow: WorkflowName, hash: string) =>
-    (await closedItems(at.paths, createGit(at.paths.repository, {}), workflow))({ id: ID, hash, rawHash: '' });
+    (await closedItems({ paths: at.paths, git: createGit(at.paths.repository, {}) }, workflow))({
+      id: ID,
+      hash,
+      rawHash: '',
+    });
   const isDropped = async (hash: string): Promise<boolean> => (await closed('implement', hash))?.state === 'dropped';
   expect(await isDropped(ITEM.hash)).toBe(false);
   await at.run(({ ask }) => ask(POINT));
@@ -188,7 +191,7 @@ test('a design that was approved after it was dropped is not dropped any more', 
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '003-final.md'), record('one'));
   const isDropped = async (hash: string): Promise<boolean> => {
-    const closed = await closedItems(at.paths, createGit(at.paths.repository, {}), 'lld');
+    const closed = await closedItems({ paths: at.paths, git: createGit(at.paths.repository, {}) }, 'lld');
     return (await closed({ id: ID, hash: '', rawHash: hash }))?.state === 'dropped';
   };
   expect(await isDropped('one')).toBe(true);

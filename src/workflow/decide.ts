@@ -1,45 +1,38 @@
 import { relative, sep } from 'node:path';
 import { sha256 } from '../core/hash.ts';
 import { type Decision, describeDecision } from '../documents/decision.ts';
-import { droppedRecord } from './closed.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { createLineage, type Lineage, nextVersionNumber } from './lineage.ts';
+import { createLineage, droppedRecord, type Lineage, nextVersionNumber } from './lineage.ts';
 
 /** What a review loop can't decide by itself. */
 export interface OpenPoint {
   reason: string;
-  /** What is decided on: the draft, or the diff. */
+  /** The draft or the diff to decide on. */
   text: string;
-  /** The review that led here; empty where there was none. */
+  /** The review that led here; may be empty. */
   review: string;
-  /** Why it can't be approved as it stands; null: it can. */
+  /** Why it can't be approved; null: it can. */
   obstacle: string | null;
   /** Unanswered questions of the text and its reviewer: an approval has to answer them. */
   openQuestions: string[];
 }
 
-/** Why a person was asked about this text, if that was the next question and they have answered it; else null. */
-export type DecidedBefore = (text: string) => string | null;
-
-/** Null: not decided yet. */
-export type AskPerson = (point: OpenPoint) => Promise<Decision | null>;
-
-/** What a person is asked, as the journal keeps it until there is an answer. */
+/** A question to a person, as the journal stores it. */
 export interface Question {
   id: string;
   title: string;
-  /** The item's hash: an answer counts for this text and no other. */
+  /** The item's hash: an answer is valid for this text only. */
   input: string;
-  /** The hash of the draft or diff that is decided on. */
+  /** The hash of the draft or diff. */
   about: string;
   reason: string;
   obstacle: string | null;
   openQuestions: string[];
-  /** False where the recorded tour would have to make the change. Absent in checkpoints of older versions: true. */
+  /** False for the recorded tour, which can't make a change. Absent in checkpoints of older versions: true. */
   canRevise?: boolean;
-  /** Whose answers led here, by role. Absent in checkpoints of older versions. */
+  /** The models that were asked, by role. Absent in checkpoints of older versions. */
   models?: Record<string, string>;
-  /** The folder of the lineage, relative to the repository, and the number that the decision has there. */
+  /** The folder of the lineage, relative to the repository, and the number of the decision in it. */
   folder: string;
   number: number;
 }
@@ -47,61 +40,54 @@ export interface Question {
 export const questionStep = (count: number): string => `question-${count}`;
 export const decisionStep = (count: number): string => `decision-${count}`;
 
-export interface DeciderOptions {
-  /** Where the item's versions are. */
+interface DeciderOptions {
+  /** The item's lineage. */
   folder: string;
-  /**
-   * The item's own, where it numbers its versions as it goes. Without one the decisions come after whatever is in the
-   * folder, and nothing is written there before a person has decided.
-   */
+  /** Of a document, which numbers its versions. Without it, decisions are numbered after what is in the folder. */
   lineage?: Lineage;
-  /** False where the recorded tour would have to make the change. */
+  /** False for the recorded tour, which can't make a change. */
   canRevise: boolean;
 }
 
 export interface Decider {
-  ask: AskPerson;
-  decidedBefore: DecidedBefore;
-  /** Records that the item is not to be done, and ends it. */
+  /** Null: not decided yet. */
+  ask: (point: OpenPoint) => Promise<Decision | null>;
+  /** Why a person was asked about this text, if that is the next question and they have answered it; else null. */
+  decidedBefore: (text: string) => string | null;
+  /** Records that the item was dropped, and ends it. */
   drop: (decision: Decision) => Promise<ItemResult>;
 }
 
-/** Leaves the step open until `agentos decide` settles it. */
+/** Thrown in a decision step, which leaves it open. */
 const undecided = new Error('not decided yet');
 
 /**
- * Asks a person, durably. Each question is two steps: `question-1` stores what is asked, and `decision-1` is started and
- * stays open. The next run replays up to there; `agentos decide` may have settled it by then.
+ * Asks a person, durably. Each question is two steps: `question-1` stores the question, and `decision-1` is started and
+ * stays open until `agentos decide` settles it. The next run replays up to there and finds the decision, or waits again.
  */
 export function createDecider(item: ItemContext, { folder, lineage, canRevise }: DeciderOptions): Decider {
   const { id, title, hash, journal, paths, emit } = item;
   let asked = 0;
   let versions = lineage ?? null;
 
-  const questionOf = async (point: OpenPoint): Promise<Question> => {
-    const about = sha256(point.text);
-    const { reason, obstacle, openQuestions } = point;
-    const inputs = { input: hash, about, reason };
-    const { value } = await journal.step<Question>({ name: questionStep(asked), inputs }, async () => ({
-      id,
-      title,
-      input: hash,
-      about,
-      reason,
-      obstacle,
-      openQuestions,
-      canRevise,
-      models: item.models.all(),
-      folder: relative(paths.repository, folder).split(sep).join('/'),
-      number: lineage?.nextNumber ?? nextVersionNumber(folder),
-    }));
-    return value;
-  };
-
   return {
-    async ask(point) {
+    async ask({ reason, text, obstacle, openQuestions }) {
       asked += 1;
-      const question = await questionOf(point);
+      const about = sha256(text);
+      const inputs = { input: hash, about, reason };
+      const { value: question } = await journal.step<Question>({ name: questionStep(asked), inputs }, async () => ({
+        id,
+        title,
+        input: hash,
+        about,
+        reason,
+        obstacle,
+        openQuestions,
+        canRevise,
+        models: item.models.all(),
+        folder: relative(paths.repository, folder).split(sep).join('/'),
+        number: lineage?.nextNumber ?? nextVersionNumber(folder),
+      }));
       if (lineage === undefined) versions = createLineage(item, folder, question.number);
       try {
         const { value: decision } = await item.step<Decision>({ name: decisionStep(asked), inputs: question }, () =>

@@ -6,8 +6,7 @@ import { type Decision, type DecisionKind, decisionOf } from '../documents/decis
 import { formatReviewLog, openFindings } from '../documents/ledger.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
-import type { DocumentForm } from '../documents/revise/form.ts';
-import { LLD_FORM } from '../documents/revise/form.ts';
+import { type DocumentForm, LLD_FORM } from '../documents/revise/form.ts';
 import type { OpenPoint } from './decide.ts';
 import { reviewDocument } from './document-review.ts';
 import type { ReviewInput, ReviewOutcome } from './review.ts';
@@ -91,7 +90,10 @@ async function play(
     lineage: { add: async (kind, text) => void versions.push({ kind, text }) },
     emit: () => undefined,
     maxRounds,
-    decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
+    decider: {
+      ask: async (point) => decisions[points.push(point) - 1] ?? null,
+      decidedBefore: () => null,
+    },
   });
   return { outcome, calls, lastReview, points, inputs, reviseReviews, versions };
 }

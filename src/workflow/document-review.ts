@@ -11,7 +11,6 @@ import type { DocumentForm } from '../documents/revise/form.ts';
 import { documentFromReply } from '../documents/revise/reply.ts';
 import { reviseDraft, saysNoChange } from '../documents/revise/revision.ts';
 import type { PromptPart } from '../models/port.ts';
-import type { PromptName } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import type { ItemContext } from './item.ts';
 import type { Lineage } from './lineage.ts';
@@ -26,47 +25,47 @@ import {
   reviewLoop,
 } from './review.ts';
 
-/** What is particular about asking for one kind of document. */
+/** The document to write, and what models are shown for it. */
 export interface DocumentSubject {
   id: string;
   title: string;
   form: DocumentForm;
-  /** What both roles are shown, and what the drafter alone; the same in every round. */
+  /** What both roles are shown, and what the drafter alone is shown; the same in every round. */
   shown: string[];
   shownToDrafter: string[];
-  /** What the reviewer alone is shown for a draft; empty: nothing. It follows from the draft and the beginning. */
+  /** What only the reviewer is shown for a draft; may be empty. */
   shownToReviewer?: (draft: string) => string;
-  names: Record<'drafter' | 'draft' | 'repair' | 'revise' | 'reviewer' | 'review', PromptName>;
+  /** Of the names of its prompts: `issue-draft`, `draft`. */
+  prefix: '' | 'issue-';
 }
 
-/** What the mechanical checks say of a draft. */
+/** The result of the mechanical checks of a draft. */
 export interface CheckResult {
   findings: DocumentFinding[];
-  /** What covers what, as the reviewer is shown it; empty where the document has nothing of the kind. */
+  /** Which requirements and scenarios are covered, for the reviewer; may be empty. */
   coverage: string;
-  /** Only of a claim that the item is already done: the lines that it cites, as the reviewer is shown them. */
+  /** Only for a claim that the item is already done: the lines that it cites, for the reviewer. */
   evidence?: string;
 }
 
 /** The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. */
-export interface DocumentQuestions {
+interface DocumentQuestions {
   /** The document in the drafter's first reply. */
   draft(): Promise<string>;
   repair(draft: string, errors: readonly DocumentFinding[], round: number, attempt: number): Promise<string>;
   review(input: ReviewInput, checked: CheckResult, again?: ReviewAgain): Promise<string>;
-  /** `refused`: the earlier reply, and why it was not taken. */
-  revise(
-    draft: string,
-    review: string,
-    ledger: Ledger,
-    round: number,
-    refused?: { reply: string; reason: string },
-  ): Promise<string>;
+  revise(draft: string, review: string, ledger: Ledger, round: number, refused?: Refused): Promise<string>;
+}
+
+/** An earlier reply, and why it was refused. */
+interface Refused {
+  reply: string;
+  reason: string;
 }
 
 /** Parts that repeat over the rounds come first, for prompt caches. */
 export function createDocumentQuestions(
-  { id, title, form, shown, shownToDrafter, shownToReviewer, names }: DocumentSubject,
+  { id, title, form, shown, shownToDrafter, shownToReviewer, prefix }: DocumentSubject,
   { prompts, ask }: Pick<ItemContext, 'prompts' | 'ask'>,
   commit: string,
 ): DocumentQuestions {
@@ -86,7 +85,7 @@ export function createDocumentQuestions(
     ask({
       step,
       role: 'drafter',
-      system: prompts.fill(names.drafter),
+      system: prompts.fill(`${prefix}drafter`),
       parts: partsOf([...shown, ...shownToDrafter], parts),
       at,
       unusable,
@@ -94,14 +93,14 @@ export function createDocumentQuestions(
 
   return {
     async draft() {
-      const reply = await askDrafter('draft', [prompts.fill(names.draft, { id, title })], noDocument);
+      const reply = await askDrafter('draft', [prompts.fill(`${prefix}draft`, { id, title })], noDocument);
       const document = documentFromReply(reply, form);
-      // A stored answer was accepted as a document before it was stored.
+      // Only a reply with a document is stored.
       return document.ok ? document.text : reply;
     },
     repair(draft, errors, round, attempt) {
       const findings = tagged('check-findings', listOf(errors.map(describeFinding)));
-      const task = prompts.fill(names.repair, { id, title, findings, 'edit-format': editFormat });
+      const task = prompts.fill('repair', { id, title, findings, 'edit-format': editFormat });
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
     review({ text, previous, ledger, round, maxRounds }, checked, again) {
@@ -114,7 +113,7 @@ export function createDocumentQuestions(
       if (forReviewer !== '') parts.push(forReviewer);
       if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
       if (previous !== null) parts.push(tagged('changes-since-last-round', changes(previous, text)));
-      const task = evidence === undefined ? names.review : 'review-already-done';
+      const task = evidence === undefined ? (`${prefix}review` as const) : 'review-already-done';
       parts.push(prompts.fill(task, { id, title, round, 'max-rounds': maxRounds }));
       if (again !== undefined) {
         const problems = tagged('problems', listOf(again.problems));
@@ -123,7 +122,7 @@ export function createDocumentQuestions(
       return ask({
         step: `review-${round}${again === undefined ? '' : '-again'}`,
         role: 'reviewer',
-        system: prompts.fill(names.reviewer),
+        system: prompts.fill(`${prefix}reviewer`),
         parts: partsOf(shown, parts),
         at,
         withholds: true,
@@ -135,7 +134,7 @@ export function createDocumentQuestions(
         tagged('draft', draft),
         tagged('review', review),
         tagged('findings-ledger', formatLedger(ledger)),
-        prompts.fill(names.revise, { id, title, 'edit-format': editFormat }),
+        prompts.fill(`${prefix}revise`, { id, title, 'edit-format': editFormat }),
       ];
       if (refused === undefined) return askDrafter(`revise-${round}`, parts);
       const why = tagged('why', refused.reason);
@@ -166,7 +165,7 @@ export interface DocumentReview extends LoopOptions {
   questions: Omit<DocumentQuestions, 'draft'>;
   check: (draft: string) => CheckResult | Promise<CheckResult>;
   weigh?: DocumentPhase['weigh'];
-  /** Gets one draft and one verdict of each round. */
+  /** Gets one draft and one verdict per round. */
   lineage: { add(...version: Parameters<Lineage['add']>): Promise<unknown> };
 }
 
@@ -224,7 +223,7 @@ async function repairUntilClean(
       return { ...checked, text, obstacle };
     }
     const reply = await questions.repair(text, errors, round, attempt);
-    // The errors may be anywhere, so no section is protected from a repair; the checks find a lost one.
+    // Errors may be anywhere, so a repair may change every section; the checks find a lost one.
     const repaired = reviseDraft(text, reply, { named: null, form });
     if (repaired.ok) {
       emit({ type: 'set-aside', what: 'draft', round, text });
@@ -233,28 +232,27 @@ async function repairUntilClean(
   }
 }
 
-/** A reply that drops or shrinks text which no finding names is refused once; the second one counts. */
+/** A reply that drops or shrinks text that no finding names is refused once, and the drafter is asked again. */
 async function revise(
   draft: string,
   text: string,
   ledger: Ledger,
   round: number,
-  { form, questions, emit }: DocumentReview,
+  review: DocumentReview,
+  refused?: Refused,
 ): Promise<Revised> {
-  // Suggestions may be followed too. A REVISE that names nothing leaves the drafter free.
+  const { form, questions, emit } = review;
+  // Suggestions may be followed too. A REVISE without findings lets the drafter change everything.
   const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
-  const reply = await questions.revise(draft, text, ledger, round);
-  const first = reviseDraft(draft, reply, { named, form });
-  if (first.ok) return { ...first, ledger: withDisputes(ledger, reply) };
-  emit({ type: 'reply-rejected', step: `revise-${round}`, reason: first.reason });
-  const again = await questions.revise(draft, text, ledger, round, { reply, reason: first.reason });
-  const second = reviseDraft(draft, again, { named, form });
-  if (second.ok) return { ...second, ledger: withDisputes(ledger, again) };
-  emit({ type: 'reply-rejected', step: `revise-${round}-again`, reason: second.reason });
-  return second;
+  const reply = await questions.revise(draft, text, ledger, round, refused);
+  const revised = reviseDraft(draft, reply, { named, form });
+  if (revised.ok) return { ...revised, ledger: withDisputes(ledger, reply) };
+  const { reason } = revised;
+  emit({ type: 'reply-rejected', step: `revise-${round}${refused === undefined ? '' : '-again'}`, reason });
+  return refused === undefined ? revise(draft, text, ledger, round, review, { reply, reason }) : revised;
 }
 
-/** What the drafter holds against findings is for the reviewer to settle, and stays in the log. */
+/** With the drafter's objections to findings: the reviewer decides on them, and they stay in the log. */
 function withDisputes(ledger: Ledger, reply: string): Ledger {
   return disputesIn(reply).reduce((left, { id, reason }) => dispute(left, id, reason), ledger);
 }

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { WorkflowName } from '../core/paths.ts';
 import { decisionRows } from '../documents/decision.ts';
 import { formatReviewLog } from '../documents/ledger.ts';
-import type { BaseTree } from '../documents/lld/checks.ts';
-import { type CitedTree, weighEvidence } from '../documents/review/evidence.ts';
+import { weighEvidence } from '../documents/review/evidence.ts';
 import { filledTemplate } from '../documents/template-text.ts';
+import type { BaseCommit } from '../git/repository.ts';
 import { removeStaleTemporaryFiles } from '../process/files.ts';
 import { readText } from '../process/text-file.ts';
 import type { Issue } from '../source/port.ts';
@@ -20,40 +20,32 @@ import {
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
 
-/** The repository at the commit that the item began with. */
-export interface DesignBase extends BaseTree, CitedTree {
-  commit: string;
-  paths: readonly string[];
-  /** The id of a file's content; null where there is no such file. */
-  idOf(path: string): string | null;
-}
-
 /** The repository as a document needs it. */
 export interface DocumentRepository {
   headCommit: () => Promise<string>;
-  open: (commit: string) => Promise<DesignBase>;
-  /** The text of a file, as models may be shown it; null: they may not. */
+  open: (commit: string) => Promise<BaseCommit>;
+  /** The text of a file; null if models must not see it. */
   shownText: (commit: string, path: string) => Promise<string | null>;
   /** What models are shown of the repository at a commit for an issue or a brief. */
   contextFor: (commit: string, asked: Pick<Issue, 'title' | 'body'>) => Promise<string>;
 }
 
-/** What is decided at the start and stays so, however often the item is resumed. */
-export type Beginning<More> = More & {
+/** What is decided at the start and stays, however often the item is resumed. */
+type Beginning<More> = More & {
   commit: string;
   context: string;
   firstNumber: number;
-  /** A document that a person wrote or edited is reviewed as it is, instead of being drafted. */
+  /** A document that a person wrote or edited: it is reviewed instead of a draft. */
   givenDraft: string | null;
   /**
-   * What the document is made from, as it was then: white space that changed since must not change a prompt, or its
-   * stored answer would be paid for again. Absent in a checkpoint of an older version.
+   * The issue or brief at that time: a change of white space since then must not change a prompt, or its stored answer
+   * would be paid for again. Absent in a checkpoint of an older version.
    */
   input?: Pick<Issue, 'title' | 'body' | 'raw'>;
 };
 
-export interface DocumentWork<More> {
-  /** What the document is made from. */
+interface DocumentWork<More> {
+  /** The issue or brief. */
   input: Issue;
   /** What the beginning depends on: when it changes, the item starts over. */
   inputs: unknown;
@@ -61,15 +53,14 @@ export interface DocumentWork<More> {
   /** Another document in the same place: it goes to the lineage before it is replaced. */
   replaced: string | null;
   /** What else is decided at the start. */
-  begin: (base: DesignBase) => More | Promise<More>;
+  begin: (base: BaseCommit) => More | Promise<More>;
   /** The folder of its versions. */
   lineage: (begun: More) => string;
-  onBegun?: (beginning: Beginning<More>) => void;
   subject: (beginning: Beginning<More>, input: Issue) => DocumentSubject;
-  check: (draft: string, base: DesignBase) => CheckResult | Promise<CheckResult>;
+  check: (draft: string, base: BaseCommit) => CheckResult | Promise<CheckResult>;
 }
 
-export interface ApprovedDocument<More> {
+interface ApprovedDocument<More> {
   text: string;
   reviewLog: string;
   beginning: Beginning<More>;
@@ -77,17 +68,14 @@ export interface ApprovedDocument<More> {
   by: ApprovedBy;
 }
 
-/** From an issue or brief to an approved document, or to another end. All it decides is a durable step or follows from one. */
+/** From an issue or brief to an approved document, or to another end. All it depends on is stored in durable steps. */
 export async function approvedDocument<More>(
   item: ItemContext,
   repository: DocumentRepository,
   work: DocumentWork<More>,
 ): Promise<ApprovedDocument<More> | { ended: ItemResult }> {
   const { input, replaced } = work;
-  const drafter = item.provider('drafter');
-  const reviewer = item.provider('reviewer');
   const beginning = await begin(item, repository, work);
-  work.onBegun?.(beginning);
   const base = await repository.open(beginning.commit);
   const folder = work.lineage(beginning);
   await removeStaleTemporaryFiles(folder);
@@ -98,7 +86,7 @@ export async function approvedDocument<More>(
 
   await lineage.add('issue', item.mask(begunWith.raw));
   if (replaced !== null) await lineage.add('draft', item.mask(replaced));
-  const decider = createDecider(item, { folder, lineage, canRevise: drafter.isModel });
+  const decider = createDecider(item, { folder, lineage, canRevise: item.provider('drafter').isModel });
   const outcome = await reviewDocument(beginning.givenDraft ?? (await questions.draft()), {
     form: subject.form,
     questions,
@@ -107,17 +95,14 @@ export async function approvedDocument<More>(
     lineage,
     emit: item.emit,
     maxRounds: item.maxRounds,
-    decide: decider.ask,
-    decidedBefore: decider.decidedBefore,
+    decider,
   });
   if (outcome.verdict === 'DROPPED') return { ended: await decider.drop(outcome.decision) };
   if (outcome.verdict === 'DISCUSS') return { ended: { status: 'discuss', reason: outcome.reason, outputs: [folder] } };
   const by: ApprovedBy = {
-    drafter: beginning.givenDraft === null ? (item.models.last('drafter') ?? drafter.spec) : 'a person',
-    reviewer: [item.models.last('reviewer') ?? reviewer.spec, ...outcome.decisions.map((decision) => decision.by)].join(
-      ', ',
-    ),
-    recorded: !reviewer.isModel,
+    drafter: beginning.givenDraft === null ? item.models.last('drafter') : 'a person',
+    reviewer: [item.models.last('reviewer'), ...outcome.decisions.map((decision) => decision.by)].join(', '),
+    recorded: !item.provider('reviewer').isModel,
     rounds: outcome.rounds,
     baseCommit: beginning.commit,
   };
@@ -125,14 +110,14 @@ export async function approvedDocument<More>(
   return { text: outcome.text, reviewLog, beginning, lineage, by };
 }
 
-/** Only a reviewer that can look at the code is held to what it cites. */
-export function evidenceRule(item: ItemContext, base: DesignBase, input: string): Pick<DocumentReview, 'weigh'> {
+/** Only a reviewer that can look at the code has to prove its findings. */
+export function evidenceRule(item: ItemContext, base: BaseCommit, input: string): Pick<DocumentReview, 'weigh'> {
   if (item.explore === null) return {};
-  const takesTools = (): boolean =>
-    item.provider('reviewer', item.models.last('reviewer') ?? undefined).takesTools === true;
   return {
-    weigh: async (review, draft) =>
-      takesTools() ? weighEvidence(review, base, [draft, input]) : { review, wrong: [] },
+    async weigh(review, draft) {
+      const canLook = item.provider('reviewer', item.models.last('reviewer')).takesTools === true;
+      return canLook ? weighEvidence(review, base, [draft, input]) : { review, wrong: [] };
+    },
   };
 }
 
@@ -154,14 +139,14 @@ async function begin<More>(
   return value;
 }
 
-/** Why an item that no model worked on can't be approved. */
+/** Why an item without a model can't be approved. */
 export function noModelReason(workflow: WorkflowName, id: string): string {
   return `no model has seen it; run agentos ${workflow} ${id} with a model`;
 }
 
 /**
- * What `offline` makes of an item that is not in its recordings: the template with the item's words, in the lineage and
- * nowhere else. The journal is not touched, so that a later run with models finds nothing of it.
+ * For an item that is not in the recorded tour, `offline` writes the template with the item's words to the lineage. The
+ * journal stays empty, so that a later run with models starts from nothing.
  */
 export async function leaveTemplate(
   item: ItemContext,

@@ -31,7 +31,7 @@ async function branches(): Promise<Branches> {
       repository.git('checkout', '--quiet', 'main');
       return repository.git('rev-parse', branch);
     },
-    found: async (id) => (await foundationsOf(git, pathsOf(repository.root, ''), [id]))[0]?.commit,
+    found: async (id) => (await foundationsOf({ git, paths: pathsOf(repository.root, '') }, [id]))[0]?.commit,
   };
 }
 

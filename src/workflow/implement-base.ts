@@ -4,45 +4,46 @@ import type { DocumentFinding } from '../documents/finding.ts';
 import { readHeader } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
-import type { LldFile } from '../documents/lld/files-table.ts';
+import type { LldFile } from '../documents/lld/files.ts';
 import { isAncestor, stackedBase } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
 import { findTests, undetectedIn } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project.ts';
 import { runnerOfFiles } from '../testing/test-files.ts';
-import type { ImplementParts } from './implement-item.ts';
+import { forecastFor, otherDesigns } from './designs.ts';
 import { foundationsOf, onSameFiles, openBranches } from './implementations.ts';
 import type { ItemContext } from './item.ts';
-import { forecastFor, otherDesigns } from './other-designs.ts';
+import type { WorktreeParts } from './worktree-item.ts';
 
-export interface Begun {
-  /** The hash of the LLD that it was for. */
+interface Begun {
+  /** The hash of the LLD. */
   lld: string;
   base: string;
-  /** Branches that are not merged and that it begins at; absent in older journals. */
+  /** Branches in the base that are not merged; absent in a checkpoint of an older version. */
   on?: string[];
-  /** How many steps there were before it: two that begin at the same commit are still two. */
+  /** How many steps were stored before it: two starts at the same commit are two steps. */
   number: number;
-  /** What the reviewer is shown of other designs; absent in a checkpoint of an older version. */
+  /** Other designs, for the reviewer; absent in a checkpoint of an older version. */
   forecast?: string;
 }
 
-/** Steps that cost nothing: while there are no others, a newer commit of the user's is a better base. */
+/** Steps that cost nothing: while there are no others, a newer commit of the user is a better base. */
 const FREE: ReadonlySet<string> = new Set(['begin', 'baseline', 'context']);
 
+type Designed = Pick<WorktreeParts, 'config' | 'git'> & { lldText: string };
+
 /**
- * The commit that the implementation begins at. It follows the user's HEAD until the first paid step is stored, so that a
- * set-up that failed can be fixed by a commit; from then on it stays, because all that was paid for was made for it.
+ * Chooses the base commit. It follows the user's HEAD until the first paid step is stored, so that a commit can fix a set-up
+ * that failed; from then on it stays, because paid answers were made for it.
  */
-export async function beginImplementation(item: ItemContext, parts: ImplementParts): Promise<Begun> {
+export async function beginImplementation(item: ItemContext, parts: Designed): Promise<Begun> {
   const { id, hash: lld, journal, paths } = item;
   const { git, lldText } = parts;
   const store = async ({ lld, base, on, number }: Begun): Promise<Begun> => {
     const inputs = { lld, base, number, ...(on === undefined ? {} : { on }) };
     const { value } = await item.step<Begun>({ name: 'begin', inputs }, async () => {
-      const commit = await openCommit(git, base);
-      const others = await otherDesigns(paths, id, (file) => commit.kindOf(file) !== null);
+      const others = await otherDesigns(paths, id, () => openCommit(git, base));
       return { ...inputs, forecast: item.mask(forecastFor(id, lldText, others)) };
     });
     return value;
@@ -63,41 +64,41 @@ export async function beginImplementation(item: ItemContext, parts: ImplementPar
   return store(last?.lld === lld && last.base === base ? last : { lld, base, on, number: steps.length });
 }
 
-/** Today's HEAD, with the branches that it builds on and those that change the same files, unless they are merged. */
+/** HEAD, with unmerged branches that the design builds on or that change the same files. */
 async function baseOf(
   { id, paths, emit }: ItemContext,
-  { git, lldText }: ImplementParts,
+  { git, lldText }: Designed,
 ): Promise<{ base: string; on: string[] }> {
   const { after, files } = designFacts(lldText);
   const head = await headCommit(git);
-  const needed = await foundationsOf(git, paths, after);
+  const needed = await foundationsOf({ git, paths }, after);
   const on: string[] = [];
   let base = await stackedBase(git, head, needed);
   for (const { branch, commit } of needed) if (!(await isAncestor(git, commit, head))) on.push(branch);
-  for (const foundation of onSameFiles(await openBranches(git, paths), { id, files })) {
+  for (const foundation of onSameFiles(await openBranches({ git, paths }), { id, files })) {
     if (await isAncestor(git, foundation.commit, base)) continue;
     try {
       base = await stackedBase(git, base, [foundation]);
     } catch (error) {
       const { problem } = toErrorRecord(error);
       if (problem.code !== 'dependency-conflict') throw error;
-      const text = `begins without ${foundation.branch}, which changes the same files: it conflicts in ${problem.files.join(', ')}`;
+      const text = `starts without ${foundation.branch}, which changes the same files: it conflicts in ${problem.files.join(', ')}`;
       emit({ type: 'notice', text });
       continue;
     }
     on.push(foundation.branch);
   }
-  if (on.length > 0) emit({ type: 'notice', text: `begins at ${on.join(' and ')}, not merged yet` });
+  if (on.length > 0) emit({ type: 'notice', text: `starts from ${on.join(' and ')}, not merged yet` });
   return { base, on };
 }
 
 /**
- * How the tests of a project are run, by its files. In a repository without tests, the test files among `paths`, which are
- * to be written, tell. Null where it is unknown and the policy is `off`; rejects otherwise. `directory`: for messages.
+ * How the tests of a project run, by its files; in a repository without tests, by the test files among `paths`, which will be
+ * written. If it is not known: null under the policy `off`, an error otherwise. `directory`: for messages.
  */
 export async function testsFor(
   files: ProjectFiles,
-  { tests, implement }: ImplementParts['config'],
+  { tests, implement }: WorktreeParts['config'],
   paths: readonly string[],
   directory: string,
 ): Promise<TestSettings | null> {
@@ -114,7 +115,7 @@ export async function testsFor(
   }
 }
 
-/** Nothing while the files that the LLD names are as they were when it was approved; else what the checks say of it now. */
+/** Findings of the checks, if files that the LLD names have changed since its approval. */
 async function outdatedFindings(
   git: Git,
   { id, lldText, base }: { id: string; lldText: string; base: string },
@@ -132,19 +133,19 @@ async function outdatedFindings(
 async function changedSince(git: Git, from: string, to: string, files: readonly string[]): Promise<boolean> {
   if (files.length === 0) return false;
   const command = ['diff', '--name-only', '-z', from, to, '--', ...files.map((file) => `:(literal,top)${file}`)];
-  // The commit may be gone after a rebase and a clean-up: then the LLD is checked.
+  // The commit may be gone after a rebase: then the LLD is checked.
   return git.text(command).then(
     (listing) => listing !== '',
     () => true,
   );
 }
 
-/** A file that git ignores would never be on the branch, however often it is written. */
+/** A file that git ignores would never be on the branch. */
 async function ignoredAmong(git: Git, files: readonly LldFile[]): Promise<DocumentFinding[]> {
   const added = files.filter(({ change }) => change === 'Add');
   if (added.length === 0) return [];
   const input = added.map(({ path }) => `${path}\0`).join('');
-  // It ends with 1 when none of them is ignored.
+  // Exit code 1: none of them is ignored.
   const listing = await git
     .run(['check-ignore', '--no-index', '-z', '--stdin'], { input })
     .catch(() => Buffer.alloc(0));
@@ -155,6 +156,6 @@ async function ignoredAmong(git: Git, files: readonly LldFile[]): Promise<Docume
       rule: 'files/ignored',
       severity: 'error',
       line,
-      message: `${path} is ignored by git, so that it would not be on the branch: change .gitignore or the path`,
+      message: `${path} is ignored by git and would not be on the branch: change .gitignore or the path`,
     }));
 }

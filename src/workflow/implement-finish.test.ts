@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
-import { createPortableText, portableSpec } from './implement-finish.ts';
+import { portableSpec } from './implement-finish.ts';
+import { createPortableText } from './worktree-item.ts';
 
 test('paths in worktree and checkout become relative, in every spelling; others stay', async () => {
   const root = await testFolder();

@@ -1,6 +1,4 @@
-import { realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { commitMessage } from '../documents/implementation/commit-message.ts';
@@ -8,16 +6,16 @@ import { type ChangedFile, writeReport } from '../documents/implementation/repor
 import { namesInside, readText } from '../process/text-file.ts';
 import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
-import type { ImplementContext } from './implement-item.ts';
 import type { ItemResult } from './item.ts';
 import type { Guards } from './red.ts';
+import type { ImplementContext } from './worktree-item.ts';
 
-/** An implementation that was approved. */
-export interface Finished {
+/** An approved implementation. */
+interface Finished {
   testsCommit: string;
-  /** Where the approved LLD is on the branch. */
+  /** The path of the LLD on the branch. */
   design: string;
-  /** Who wrote the code. */
+  /** The models that wrote the code. */
   authors: ReadonlySet<string>;
   gates: Gates;
   guards: Guards;
@@ -47,20 +45,20 @@ export async function finishImplementation(context: ImplementContext, finished: 
   const beside = paths.reportedLld(id);
   const complete = await worktree.withFiles(review.tree, {
     [report]: mask(context.portable(await reportOf(context, finished, codeCommit))),
-    // Removes one that an earlier design of the item may have left there.
+    // An earlier design of the item may have left one there.
     [beside]: design === beside ? lldText : null,
     ...lineageFiles(context),
   });
   const reportCommit = await commit('report', complete, codeCommit, unlinked(oneLine(`Report on ${id}: ${title}`)));
   signal.throwIfAborted();
-  await worktree.setBranch(reportCommit);
+  await worktree.setBranch(reportCommit, true);
   emit({ type: 'committed', branch, commit: codeCommit, what: 'code' });
   emit({ type: 'committed', branch, commit: reportCommit, what: 'report' });
   await worktree.remove();
   return { status: 'succeeded', reason: null, outputs: [branch, report] };
 }
 
-/** Beside the report for the same reason as the design: the checkout may hold these files untracked. */
+/** Beside the report, as the design is: these files may be untracked in the checkout. */
 function lineageFiles({ config, paths, id, mask, portable }: ImplementContext): Record<string, string> {
   if (config.lineage !== 'commit') return {};
   const folder = paths.lineage(id);
@@ -73,20 +71,7 @@ function lineageFiles({ config, paths, id, mask, portable }: ImplementContext): 
 }
 
 async function reportOf(context: ImplementContext, finished: Finished, codeCommit: string): Promise<string> {
-  const {
-    id,
-    title,
-    hash: lldHash,
-    worktree,
-    base,
-    baseTree,
-    lld,
-    suite,
-    writer,
-    provider,
-    spending,
-    models,
-  } = context;
+  const { id, title, hash: lldHash, worktree, base, baseTree, lld, suite, spending, models } = context;
   const { testsCommit, design, gates, guards, review } = finished;
   const spec = (text: string): string => portableSpec(context.paths.repository, text);
   const lines = await worktree.lines(baseTree, review.tree);
@@ -110,8 +95,8 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
     baseCommit: base,
     testsCommit,
     codeCommit,
-    implementer: spec(models.last('implementer') ?? writer.spec),
-    reviewer: spec(models.last('reviewer') ?? provider('reviewer').spec),
+    implementer: spec(models.last('implementer')),
+    reviewer: spec(models.last('reviewer')),
     policy: context.config.implement.policy,
     changes,
     gates: gates.evidence(),
@@ -133,30 +118,10 @@ async function reportOf(context: ImplementContext, finished: Finished, codeCommi
   });
 }
 
-/**
- * Makes text fit for a branch, which others read on other machines: paths in the worktree and in the checkout become
- * relative to the repository. Test runners print them in many spellings.
- */
-export async function createPortableText(repository: string, worktree: string): Promise<(text: string) => string> {
-  const folders: string[] = [];
-  // The worktree first: it may be a folder of the checkout.
-  for (const folder of [worktree, repository]) {
-    const real = await realpath(folder).catch(() => folder);
-    for (const path of new Set([folder, real])) folders.push(pathToFileURL(path).href, `file://${path}`, path);
-  }
-  const patterns = folders.map((folder) => new RegExp(`${escaped(folder)}(?:(/)|(?![\\w.-]))`, 'g'));
-  return (text) =>
-    patterns.reduce((left, pattern) => left.replace(pattern, (_, slash?: string) => (slash ? '' : '.')), text);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-}
-
 /** Absolute paths among the words of a command. */
 const PATHS = /(?<=')\/[^']*(?=')|(?<=")\/[^"]*(?=")|(?<=[\s=:])\/[^\s'"]+/g;
 
-/** A model spec for a branch: programs and files of this machine are named from the repository, or by name alone. */
+/** A model spec without absolute paths: they become relative to the repository, or the name alone. */
 export function portableSpec(repository: string, spec: string): string {
   if (!spec.startsWith('command:')) return spec;
   return spec.replace(PATHS, (path) => {

@@ -1,29 +1,33 @@
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
+import { type CommitGraph, type LandingBranch, stackedOn } from '../core/landing.ts';
 import type { Paths } from '../core/paths.ts';
-import { type Implemented, readReportStatus } from '../documents/header.ts';
+import { type Implemented, readHeader, readReportStatus } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { BRANCH_PREFIX, branchesBelow, type Foundation } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
-import { namesInside } from '../process/text-file.ts';
-import { readLldText } from './approved-lld.ts';
+import { designIds, readLldText } from './approved-lld.ts';
 
-/** A report on a branch of ours, or in the commit that is checked out. */
+export interface Checkout {
+  git: Git;
+  paths: Paths;
+}
+
+/** An implementation by its report, on a branch of ours or at HEAD. */
 export interface Implementation extends Implemented {
   /** `refs/heads/agentos/42-…`, `refs/remotes/…`, or `HEAD`. */
   ref: string;
 }
 
-/** Reports are kept no longer than it takes to read their status. */
+/** Bounds the memory for reports. */
 const READ_AT_ONCE = 500;
 
 /**
- * Every implementation of these items: on branches, local and remote, merged or not, and at HEAD, where a merged one
- * stays when its branch is deleted. The reports alone tell, so that no branch has to touch a design.
+ * Every implementation of these items: on local and remote branches, merged or not, and at HEAD, where the report of a merged
+ * one stays when its branch is deleted.
  */
 export async function implementationsOf(
-  git: Git,
-  paths: Pick<Paths, 'report'>,
+  { git, paths }: Checkout,
   ids: readonly ItemId[],
 ): Promise<ReadonlyMap<string, readonly Implementation[]>> {
   const refs = refsByItem(await branchesBelow(git, BRANCH_PREFIX), new Set(ids));
@@ -42,41 +46,35 @@ export async function implementationsOf(
   return found;
 }
 
-/** The local branches of the items that one builds on; one that is merged is in the base already. */
-export async function foundationsOf(
-  git: Git,
-  paths: Pick<Paths, 'report'>,
-  ids: readonly string[],
-): Promise<Foundation[]> {
+/** The local branches of these items that are not merged. */
+export async function foundationsOf(checkout: Checkout, ids: readonly string[]): Promise<Foundation[]> {
   if (ids.length === 0) return [];
-  const implementations = await implementationsOf(git, paths, ids.filter(isItemId));
+  const implementations = await implementationsOf(checkout, ids.filter(isItemId));
   const found: Foundation[] = [];
   for (const id of ids) {
-    // A branch that began after the item was merged has its report too; the report names the branch that it is from.
+    // A branch that starts from a merged item has its report too; the report names the branch that it belongs to.
     const all = implementations.get(id) ?? [];
     const own = all.findLast(({ ref, branch }) => ref === `refs/heads/${branch}`);
     const merged = all.find(({ ref }) => ref === 'HEAD');
     const branch = own ?? (merged ? undefined : all.findLast(({ ref }) => ref.startsWith('refs/heads/')));
-    // Also where it was merged as one commit, and the branch is still there.
+    // It may have been merged as one commit, with the branch still there.
     if (branch === undefined || branch.lldHash === merged?.lldHash) continue;
     found.push({
       id,
       branch: branch.ref.slice('refs/heads/'.length),
-      commit: await git.text(['rev-parse', branch.ref]),
+      commit: await checkout.git.text(['rev-parse', branch.ref]),
     });
   }
   return found;
 }
 
-/** A finished branch that is not merged, and what it changes, or should by its design. */
+/** A finished branch that is not merged, with the files that it or its design changes. */
 export interface OpenBranch extends Foundation {
   files: readonly string[];
 }
 
-export async function openBranches(
-  git: Git,
-  paths: Pick<Paths, 'repository' | 'report' | 'llds' | 'lld'>,
-): Promise<OpenBranch[]> {
+export async function openBranches(checkout: Checkout): Promise<OpenBranch[]> {
+  const { git, paths } = checkout;
   const unmerged = [
     'for-each-ref',
     '--format=%(refname)',
@@ -85,9 +83,8 @@ export async function openBranches(
     `refs/heads/${BRANCH_PREFIX}`,
   ];
   if ((await git.text(unmerged)) === '') return [];
-  const ids = namesInside(paths.llds, paths.repository).map((name) => name.replace(/^LLD-|\.md$/g, ''));
   const found: OpenBranch[] = [];
-  for (const foundation of await foundationsOf(git, paths, ids)) {
+  for (const foundation of await foundationsOf(checkout, designIds(paths))) {
     const listing = await git.text(['diff', '--name-only', '-z', `HEAD...${foundation.commit}`]);
     const design = readLldText(paths.lld(parseItemId(foundation.id))) ?? '';
     found.push({ ...foundation, files: [...listing.split('\0').filter(Boolean), ...designFacts(design).files] });
@@ -104,7 +101,6 @@ export function onSameFiles(
   return branches.filter((branch) => branch.id !== id && branch.files.some(isShared));
 }
 
-/** By its name alone `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x. */
 function refsByItem(
   branches: readonly { ref: string; name: string }[],
   ids: ReadonlySet<string>,
@@ -116,9 +112,127 @@ function refsByItem(
   return found;
 }
 
+/** By its name, `agentos/4-2-x` may be a branch of item 4, 4-2 or 4-2-x. */
 export function idsIn(branch: string): string[] {
   const rest = branch.slice(BRANCH_PREFIX.length);
   const ids: string[] = [];
   for (let end = rest.length; end > 0; end = rest.lastIndexOf('-', end - 1)) ids.push(rest.slice(0, end));
   return ids;
+}
+
+/** The implementations of some items, for a landing. */
+export interface FinishedBranches {
+  branches: (LandingBranch & { lldHash: string })[];
+  /** In the base already. */
+  merged: ItemId[];
+  /** Without a finished branch. */
+  missing: ItemId[];
+}
+
+/** Of these items in the given order, or of all items with a branch, by number. */
+export async function finishedBranches(
+  checkout: Checkout,
+  { ids, base }: { ids: readonly ItemId[] | 'all'; base: string },
+): Promise<FinishedBranches> {
+  const { git } = checkout;
+  const wanted = ids === 'all' ? await idsOfBranches(git) : [...new Set(ids)];
+  const implementations = await implementationsOf(checkout, wanted);
+  const atBase = await reportsAt(checkout, wanted, base);
+  const found: FinishedBranches = { branches: [], merged: [], missing: [] };
+  const chosen: { id: ItemId; ref: string; lldHash: string }[] = [];
+  for (const id of wanted) {
+    const all = (implementations.get(id) ?? []).filter(({ ref }) => ref !== 'HEAD');
+    const one = all.findLast(isOwn) ?? (ids === 'all' ? undefined : all.at(-1));
+    const merged = readReportStatus(atBase.get(id) ?? '')?.lldHash;
+    // It may have been merged as one commit, with the branch still there.
+    if (merged !== undefined && (one === undefined || one.lldHash === merged)) found.merged.push(id);
+    else if (one === undefined) found.missing.push(id);
+    else chosen.push({ id, ...one });
+  }
+  if (chosen.length === 0) return found;
+  const commits = (await git.text(['rev-parse', ...chosen.map(({ ref }) => `${ref}^{commit}`)])).split('\n');
+  const ends = chosen.map(({ id }, at) => ({ id, commit: commits[at] ?? '' }));
+  const graph = await graphOf(git, commits, base);
+  const stack = stackedOn(ends, graph);
+  for (const [at, { id, ref, lldHash }] of chosen.entries()) {
+    const commit = commits[at] ?? '';
+    if (!graph.has(commit)) {
+      found.merged.push(id);
+      continue;
+    }
+    // Without a common history nothing can be compared; the merge will say so.
+    const listing = await git.text(['diff', '--name-only', '-z', `${base}...${commit}`]).catch(() => '');
+    const { title, after } = await designOf(checkout, id, commit);
+    found.branches.push({
+      id,
+      lldHash,
+      title,
+      branch: nameOf(ref),
+      commit,
+      files: listing.split('\0').filter(Boolean),
+      after: [...new Set([...after, ...(stack.get(id) ?? [])])],
+    });
+  }
+  return found;
+}
+
+function nameOf(ref: string): string {
+  return ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '');
+}
+
+/** A branch that starts from another one has its report too; the report names the branch that it belongs to. */
+function isOwn({ ref, branch }: Implementation): boolean {
+  return nameOf(ref) === branch;
+}
+
+async function idsOfBranches(git: Git): Promise<ItemId[]> {
+  const names = await branchesBelow(git, BRANCH_PREFIX);
+  const ids = new Set(names.flatMap(({ name }) => idsIn(name)).filter(isItemId));
+  return [...ids].sort(new Intl.Collator('en', { numeric: true }).compare);
+}
+
+async function reportsAt(
+  { git, paths }: Checkout,
+  ids: readonly ItemId[],
+  commit: string,
+): Promise<Map<ItemId, string>> {
+  const reports = await readAt(
+    git,
+    ids.map((id) => ({ ref: commit, path: paths.report(id) })),
+  );
+  return new Map(ids.map((id, at) => [id, reports[at] ?? '']));
+}
+
+/** All commits of these branches that are not in the base. */
+async function graphOf(git: Git, commits: readonly string[], base: string): Promise<CommitGraph> {
+  const listing = await git.text(['rev-list', '--parents', ...new Set(commits), '--not', base]);
+  return new Map(
+    listing
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => {
+        const [commit = '', ...parents] = line.split(' ');
+        return [commit, parents];
+      }),
+  );
+}
+
+async function designOf(
+  checkout: Checkout,
+  id: ItemId,
+  commit: string,
+): Promise<{ title: string; after: readonly string[] }> {
+  const design = await designOn(checkout, id, commit);
+  const report = (await reportsAt(checkout, [id], commit)).get(id);
+  return { title: readHeader(report ?? '').header.title ?? `Item ${id}`, after: designFacts(design).after };
+}
+
+/** The LLD of a finished branch: the one on it, or else the one in the checkout; may be empty. */
+export async function designOn({ git, paths }: Checkout, id: ItemId, commit: string): Promise<string> {
+  const places = [paths.reportedLld(id), `docs/lld/LLD-${id}.md`];
+  const texts = await readAt(
+    git,
+    places.map((path) => ({ ref: commit, path })),
+  );
+  return texts.find((text) => text !== null) ?? readLldText(paths.lld(id)) ?? '';
 }

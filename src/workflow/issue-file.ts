@@ -9,8 +9,8 @@ import type { Issue } from '../source/port.ts';
 import type { ApprovedBy } from './approved-lld.ts';
 
 /**
- * An issue that was written from a brief, in the form in which `agentos lld` takes it. Nothing in it depends on the time or
- * on its number, so that a run that was killed and one that was not end in the same text.
+ * The file of an issue that was written from a brief. It has no time and no number in it, so that an item that was killed
+ * and resumed writes the same text.
  */
 export function approvedIssue(
   body: string,
@@ -28,7 +28,7 @@ export function approvedIssue(
   });
 }
 
-/** An issue in its place, as far as its front matter tells where it is from. */
+/** An issue that was written from a brief. */
 export interface IssueOfBrief {
   issue: Issue;
   briefHash: string | null;
@@ -42,28 +42,25 @@ export function issueOfBrief(issue: Issue): IssueOfBrief {
   return { issue, briefHash: headed.header.briefHash, untouched: isUntouched(headed), body: headed.body };
 }
 
-/** What the front matter of an issue says of the brief that it is from. */
+/** An issue, whose front matter may name the brief that it was written from. */
 export interface IssueOrigin {
   id: ItemId;
   header: Header;
 }
 
-/** The issues that were written from a brief, 2 before 10; more than one only where a person made copies. */
+/** The issues that were written from a brief, 2 before 10; several only if a person made copies. */
 export function issuesOf<T extends IssueOrigin>(brief: ItemId, issues: readonly T[]): T[] {
   return issues
     .filter(({ header }) => header.brief === brief)
     .toSorted((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
 }
 
-/** A try fails only if another process takes that number in the same moment. */
+/** A try fails only if another process takes the number at the same moment. */
 const MOST_TRIES = 1_000;
-/** More digits than a number can hold make it a name. */
+/** An id with more digits than a number can hold is a name. */
 const NUMBER = /^\d{1,15}$/;
 
-/**
- * Writes an issue under the next free number. Creating the file takes the number: a process that is killed before has taken
- * none, and no two processes get the same.
- */
+/** Writes an issue under the next free number. Creating the file takes the number, so that no two processes get the same. */
 export async function writeNumberedIssue(paths: Paths, text: string): Promise<ItemId> {
   let number = nextNumber(paths);
   await makeFolder(paths.issues);
@@ -78,7 +75,7 @@ export async function writeNumberedIssue(paths: Paths, text: string): Promise<It
   });
 }
 
-/** Above every number in use, that of a deleted issue included: its design and its lineage must not become another's. */
+/** Above every number in use, also of deleted issues: a new issue must not get the design or lineage of another one. */
 function nextNumber(paths: Paths): number {
   const id = 'x' as ItemId;
   const places: [folder: string, name: string][] = [paths.issue(id), paths.lld(id), paths.lineage(id)].map((path) => [

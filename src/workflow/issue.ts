@@ -13,7 +13,6 @@ import {
 import { ISSUE_FORM } from '../documents/revise/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
@@ -35,13 +34,13 @@ const MOST_EXCERPTS = 2;
 export interface BriefWork {
   brief: Issue;
   issues: IssueSource;
-  /** The parent creates it where issues are: no file is written for it here. */
+  /** The parent creates the issue on the service: no file is written for it here. */
   isCreatedElsewhere: boolean;
   /** Every issue and every approved LLD. */
   knownWork: () => Promise<(KnownWork & IssueOrigin)[]>;
 }
 
-/** Existing work that the brief looks like, and how its text begins where it may be the same. */
+/** Existing work that is similar to the brief; with the beginning of its text if it may be the same. */
 interface LookAlike extends Duplicate {
   excerpt: string | null;
 }
@@ -53,18 +52,18 @@ interface IssueBeginning {
 }
 
 /**
- * One brief becomes a reviewed issue. Only the finished file takes a number, so that a discussion costs none. The issue
- * that was written from an earlier text of the brief is revised in its place.
+ * Turns a brief into a reviewed issue. Only the finished file takes a number. An issue that was written from an earlier text
+ * of the brief is revised in its place.
  */
 export async function runIssue(
   item: ItemContext,
   repository: DocumentRepository,
   { brief, issues, isCreatedElsewhere, knownWork }: BriefWork,
 ): Promise<ItemResult> {
-  const { paths, prompts, signal, emit, mask } = item;
+  const { paths, signal, emit, mask } = item;
   const known = await knownWork();
   const existing = await existingIssue(brief, issues, known);
-  // Written by an attempt that died before it could say so.
+  // An attempt that was killed right after it wrote the issue.
   if (existing !== null && isHashOf(existing.briefHash, brief)) return succeeded([paths.issue(existing.issue.id)]);
 
   const given = existing && !existing.untouched ? existing.body : null;
@@ -80,12 +79,9 @@ export async function runIssue(
       return { lookAlikes: lookAlikesOf(brief, others, mask), sharesName: sharesName(brief.id, known) };
     },
     lineage: lineageOf,
-    onBegun: ({ lookAlikes }) => {
-      for (const work of lookAlikes) emit({ type: 'notice', text: `looks like ${describeDuplicate(work)}` });
-    },
-    subject: ({ context, lookAlikes }, begunWith) => {
-      const current = given === null ? (existing?.body ?? null) : null;
-      return issueSubject(begunWith, { context, lookAlikes, current, prompts });
+    subject: (beginning, begunWith) => {
+      for (const work of beginning.lookAlikes) emit({ type: 'notice', text: `looks like ${describeDuplicate(work)}` });
+      return issueSubject(item, begunWith, beginning, given === null ? (existing?.body ?? null) : null);
     },
     check: (draft) => {
       const { findings, coverage } = checkIssue(draft);
@@ -112,7 +108,7 @@ export async function runIssue(
   return succeeded([paths.issue(id), folder]);
 }
 
-/** The folder for the versions of a brief that was never worked on. */
+/** The lineage of a brief that has none yet. */
 export function briefFolder(paths: Paths, brief: ItemId, known: readonly { id: string }[]): string {
   return sharesName(brief, known) ? paths.briefLineage(brief) : paths.lineage(brief);
 }
@@ -125,7 +121,7 @@ function succeeded(outputs: string[]): ItemResult {
   return { status: 'succeeded', reason: null, outputs };
 }
 
-/** The one for what the brief says now, else the first that was ever written from it. */
+/** The issue of the brief's present text, else the first one that was written from the brief. */
 async function existingIssue(
   brief: Issue,
   issues: IssueSource,
@@ -139,7 +135,7 @@ async function existingIssue(
   return origin === undefined ? null : issueOfBrief(await issues.read(origin.id));
 }
 
-/** Null, and nothing is overwritten, where the issue is not the text that the revision began with. */
+/** Null if the issue was edited since the revision began: then nothing is overwritten. */
 async function replaceIssue(
   paths: Paths,
   issues: IssueSource,
@@ -152,7 +148,6 @@ async function replaceIssue(
   return issue.id;
 }
 
-/** With the beginning of what may be the same, so that a reviewer can decide. */
 function lookAlikesOf(brief: Issue, known: readonly KnownWork[], mask: (text: string) => string): LookAlike[] {
   return findDuplicates(brief, known).map((duplicate, index) => {
     const isLikely = duplicate.score >= LIKELY_DUPLICATE && index < MOST_EXCERPTS;
@@ -161,16 +156,13 @@ function lookAlikesOf(brief: Issue, known: readonly KnownWork[], mask: (text: st
   });
 }
 
-interface IssueMaterial {
-  /** The repository as both roles are shown it. */
-  context: string;
-  lookAlikes: readonly LookAlike[];
-  /** The issue that was written from an earlier text of the brief. */
-  current: string | null;
-  prompts: Prompts;
-}
-
-function issueSubject(brief: Issue, { context, lookAlikes, current, prompts }: IssueMaterial): DocumentSubject {
+/** `current`: the issue that was written from an earlier text of the brief. */
+function issueSubject(
+  { prompts }: ItemContext,
+  brief: Issue,
+  { context, lookAlikes }: IssueBeginning & { context: string },
+  current: string | null,
+): DocumentSubject {
   const existing = lookAlikes.length === 0 ? [] : [tagged('existing-work', existingWork(lookAlikes))];
   return {
     id: brief.id,
@@ -181,14 +173,7 @@ function issueSubject(brief: Issue, { context, lookAlikes, current, prompts }: I
       tagged('template', prompts.fill('issue-template')),
       ...(current === null ? [] : [tagged('current-issue', current)]),
     ],
-    names: {
-      drafter: 'issue-drafter',
-      draft: 'issue-draft',
-      repair: 'repair',
-      revise: 'issue-revise',
-      reviewer: 'issue-reviewer',
-      review: 'issue-review',
-    },
+    prefix: 'issue-',
   };
 }
 

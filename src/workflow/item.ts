@@ -1,4 +1,4 @@
-import type { Explore, ExploringCall, ExploringReply } from '../agent/port.ts';
+import type { Explore, ExploringCall, WriteReply } from '../agent/port.ts';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
@@ -9,11 +9,11 @@ import { addUse, type ModelUse, type Usage } from '../core/money.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
 import type { Spending } from '../documents/implementation/report.ts';
 import type { ReadingWorktree, ReadState } from '../git/worktree/reading.ts';
-import type { Journal, StepContext } from '../journal/port.ts';
+import type { Journal, StepContext, StepKey, StepResult } from '../journal/port.ts';
 import type { ModelReply, ModelRequest, PromptPart, Provider } from '../models/port.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
-import { createItemModels, type ItemModels } from './item-models.ts';
+import { decisionStep, type Question, questionStep } from './decide.ts';
 
 /** How a workflow ends when it does not fail. */
 export interface ItemResult {
@@ -26,21 +26,21 @@ export interface ItemResult {
 
 export type AskedRole = 'drafter' | 'reviewer';
 
-/** What the worker brings for an item, whatever its workflow. */
+/** What the worker provides for every item, whatever its workflow. */
 export interface ItemParts {
   workflow: WorkflowName;
   id: ItemId;
   title: string;
-  /** Of what the item is made from: the issue, the brief, the LLD. A person's decision counts for this text only. */
+  /** Of the input: the issue, the brief or the LLD. A person's decision is valid for this text only. */
   hash: string;
   paths: Paths;
   journal: Journal;
   prompts: Prompts;
-  /** The model of a role: the one that is configured, or the one that is named. */
+  /** The configured model of a role, or the one that is named. */
   provider: (role: AskedRole, spec?: string) => Provider;
-  /** Lets models look at the repository before they answer; null: they are asked once. */
+  /** Lets models look at the repository before they answer; null: each question is one call. */
   explore: Explore | null;
-  /** The price of what was used, or null when it is not known. */
+  /** The price of what was used; null: not known. */
   costOf: (spec: string, usage: Usage) => number | null;
   maxRounds: number;
   clock: Clock;
@@ -48,37 +48,30 @@ export interface ItemParts {
   emit: (event: ItemEvent) => void;
   /** A sign of life. */
   onProgress: () => void;
-  /** Removes known secrets from what is written to files. */
+  /** Masks known secrets in text that is stored or logged. */
   mask: (text: string) => string;
-  /** Detects what programs of this item change outside of their folders. */
+  /** Detects changes that programs of this item make outside their folders. */
   checkout: CheckoutGuard;
-  /** For models that are programs: a folder with these files, made when it is first needed. */
+  /** For models that are programs: a folder with the files of a commit, made on first use. */
   reading: Pick<ReadingWorktree, 'use'>;
 }
 
-/** One item on its way through its workflow: every part of the workflow gets it whole. */
+/** One item in its workflow. Every function of the workflow gets it whole. */
 export interface ItemContext extends ItemParts {
   /** A journal step that also emits started and finished events. */
-  step: <T extends object>(step: ItemStep, run: (context: StepContext) => Promise<T>) => Promise<Stepped<T>>;
+  step: <T extends object>(step: ItemStep, run: (context: StepContext) => Promise<T>) => Promise<StepResult<T>>;
   /**
-   * A paid call as one durable step: the stored answer if there is one, else one call, stored before anyone sees it. A model
-   * that calls tools is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
+   * A paid call as one durable step: the stored answer, or one call whose answer is stored first. A model that calls tools
+   * is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
    */
   ask: (call: ModelCall) => Promise<string>;
   spending: SpendingLog;
   models: ItemModels;
 }
 
-export interface ItemStep {
-  name: string;
-  inputs: unknown;
-  /** The model that does it, if one does. */
+interface ItemStep extends StepKey {
+  /** The model that is called, if any. */
   model?: string;
-}
-
-export interface Stepped<T> {
-  value: T;
-  replayed: boolean;
 }
 
 export interface ModelCall {
@@ -89,23 +82,17 @@ export interface ModelCall {
   parts: PromptPart[];
   /** The state of the repository that the question is about. */
   at: ReadState;
-  /** Says why a reply is no answer at all (a banner, a refusal), or null. Such a reply is a failure and is not stored. */
+  /** Why a reply is not an answer (a banner, a refusal); null: it is one. Otherwise the call fails and nothing is stored. */
   unusable: (text: string) => string | null;
-  /** What it judges, the parts that don't repeat, is withheld from a model while it looks at the repository with tools. */
+  /** Hides the parts that don't repeat, which are to be judged, while the model explores the repository with tools. */
   withholds?: boolean;
 }
 
-interface Used {
-  usage: Usage;
-  metered: boolean;
-  costUsd: number | null;
-  models?: ModelUse[];
-}
+type Used = Pick<WriteReply, 'usage' | 'metered' | 'costUsd' | 'models'>;
+type StoredAnswer = Used & Pick<ModelReply, 'text' | 'parts'>;
 
-interface StoredAnswer extends Used, Pick<ModelReply, 'text' | 'parts'> {}
-
-/** What an item has cost over all its attempts and runs: stored answers were paid for too. */
-export interface SpendingLog {
+/** What an item has cost over all attempts and runs, replayed answers included. */
+interface SpendingLog {
   add(role: string, model: string, used: Used): void;
   all(): Spending[];
 }
@@ -115,13 +102,11 @@ export function createItem(parts: ItemParts): ItemContext {
   const spending = createSpendingLog();
   const models = createItemModels(journal, parts.hash);
 
-  const step = async <T extends object>(
-    { name, inputs, model }: ItemStep,
-    run: (context: StepContext) => Promise<T>,
-  ): Promise<Stepped<T>> => {
+  const step: ItemContext['step'] = async ({ model, ...key }, run) => {
     signal.throwIfAborted();
     const startedAt = clock.now();
-    const { value, replayed } = await journal.step({ name, inputs }, (context) => {
+    const { name } = key;
+    const { value, replayed } = await journal.step(key, (context) => {
       emit({ type: 'step-started', step: name, model: model ?? null });
       return run(context);
     });
@@ -138,19 +123,21 @@ export function createItem(parts: ItemParts): ItemContext {
     async ask(call) {
       const { role, system, at, withholds = false } = call;
       const first = [system, ...call.parts.map((part) => part.text)];
-      const keyOf = (spec: string) => ({ name: call.step, inputs: { model: spec, prompt: first } });
-      const model = models.pick(role, parts.provider(role).spec, keyOf);
+      const model = models.pick(role, parts.provider(role).spec, (spec) => ({
+        name: call.step,
+        inputs: { model: spec, prompt: first },
+      }));
       const provider = parts.provider(role, model);
-      const ask = async (asked: ExploringCall): Promise<ExploringReply> => {
-        // The first question is the same with and without tools, and so is the step that stores its answer.
-        const opening = asked.round === 1 ? call : asked;
-        const prompt = [opening.system, ...opening.parts.map((part) => part.text)];
+      const ask = async (asked: ExploringCall): Promise<StoredAnswer & { replayed: boolean }> => {
+        // The first question has the same key with and without tools.
+        const isFirst = asked.round === 1;
+        const prompt = isFirst ? first : [asked.system, ...asked.parts.map((part) => part.text)];
         const { tools, mayCall, turnsWith } = asked.conversation ?? {};
-        const said = asked.round === 1 ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
-        const name = asked.round === 1 ? call.step : `${call.step}.${asked.round}`;
+        const said = isFirst ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
+        const name = isFirst ? call.step : `${call.step}.${asked.round}`;
         const { value, replayed } = await parts.checkout.checked(() =>
-          step<StoredAnswer>({ name, inputs: { model, prompt, ...said }, model }, ({ id }) =>
-            complete(parts, call, { ...asked, name, stepId: id }),
+          step({ name, inputs: { model, prompt, ...said }, model }, ({ id }) =>
+            complete(parts, provider, call, { ...asked, name, stepId: id }),
           ),
         );
         spending.add(role, model, value);
@@ -173,17 +160,16 @@ function stepCost(value: object): number | null {
 }
 
 async function complete(
-  parts: ItemParts,
+  { costOf, emit, onProgress, signal, clock, checkout, reading }: ItemParts,
+  provider: Provider,
   { role, at, unusable }: ModelCall,
-  { name: step, stepId, system, parts: shown, conversation, mayEnd }: ExploringCall & { name: string; stepId: string },
+  { name: step, stepId, system, parts, conversation, mayEnd }: ExploringCall & { name: string; stepId: string },
 ): Promise<StoredAnswer> {
-  const { costOf, emit, onProgress, signal, clock, checkout, reading } = parts;
-  const provider = parts.provider(role);
   const startedAt = clock.now();
   const inFolder: ModelRequest['inFolder'] = (work) => checkout.before(() => reading.use(at, work));
-  const request = { role, system, parts: shown, stepId, signal, onProgress, inFolder };
+  const request = { role, system, parts, stepId, signal, onProgress, inFolder };
   const reply = await provider.complete(conversation === null ? request : { ...request, conversation });
-  const { text, asked, answered, usage, metered } = reply;
+  const { text, parts: called, asked, answered, substituted, usage, metered, models } = reply;
   const ofModel = !provider.isModel ? 0 : metered ? costOf(provider.spec, usage) : null;
   const costUsd = reply.costUsd === undefined ? ofModel : reply.costUsd;
   emit({
@@ -192,23 +178,25 @@ async function complete(
     role,
     asked,
     answered,
-    promptHash: sha256([system, ...shown.map((part) => part.text)].join('\n\n')),
+    promptHash: sha256([system, ...parts.map((part) => part.text)].join('\n\n')),
     replyHash: sha256(text),
     usage,
     metered,
     costUsd,
     durationMs: clock.now() - startedAt,
   });
-  if (reply.substituted) {
-    emit({ type: 'model-substituted', role, asked, answered: answered ?? 'an unnamed model' });
-  }
-  const detail = mayEnd && reply.parts === undefined ? unusable(text) : null;
-  if (detail !== null) {
+  if (substituted) emit({ type: 'model-substituted', role, asked, answered: answered ?? 'an unnamed model' });
+  const detail = mayEnd && called === undefined ? unusable(text) : null;
+  if (detail !== null)
     throw new AgentosError({ code: 'provider-bad-reply', provider: provider.spec, detail }, { retry: 'transient' });
-  }
-  const called = reply.parts === undefined ? {} : { parts: reply.parts };
-  const byModel = reply.models === undefined ? {} : { models: reply.models };
-  return { text, ...called, costUsd, usage, metered, ...byModel };
+  return {
+    text,
+    ...(called === undefined ? {} : { parts: called }),
+    costUsd,
+    usage,
+    metered,
+    ...(models === undefined ? {} : { models }),
+  };
 }
 
 function createSpendingLog(): SpendingLog {
@@ -217,11 +205,57 @@ function createSpendingLog(): SpendingLog {
     add(role, model, { usage, metered, costUsd, models = [{ model, calls: 1, usage, costUsd }] }) {
       const known = roles.get(role);
       let uses = known?.uses ?? [];
-      // An agent has helpers beside its model: each is named.
+      // An agent may call several models: each is listed.
       for (const use of models)
         uses = addUse(uses, { ...use, model: use.model === model ? model : `${model} (${use.model})` });
       roles.set(role, { uses, metered: metered && (known?.metered ?? true) });
     },
     all: () => [...roles].flatMap(([role, { uses, metered }]) => uses.map((use) => ({ role, ...use, metered }))),
   };
+}
+
+type ModelRole = AskedRole | 'implementer';
+
+/** Which model answers each step of an item. */
+interface ItemModels {
+  /**
+   * The configured model, unless a person has decided on the stored answer of another one: a decision stays valid when
+   * other models are configured.
+   */
+  pick(role: ModelRole, configured: string, keyOf: (model: string) => StepKey): string;
+  /** The model that was picked last, for a role that was asked before. */
+  last(role: ModelRole): string;
+  /** The last one of each role. */
+  all(): Record<string, string>;
+}
+
+function createItemModels(journal: Pick<Journal, 'has' | 'last'>, hash: string): ItemModels {
+  const picked = new Map<ModelRole, string>();
+  const decided = decidedQuestions(journal, hash);
+  return {
+    pick(role, configured, keyOf) {
+      const earlier = decided.flatMap(({ models }) => models?.[role] ?? []);
+      const model = earlier.find((each) => journal.has(keyOf(each))) ?? configured;
+      picked.set(role, model);
+      return model;
+    },
+    last(role) {
+      const model = picked.get(role);
+      if (model === undefined) throw new TypeError(`no ${role} was asked`);
+      return model;
+    },
+    all: () => Object.fromEntries(picked),
+  };
+}
+
+/** Questions about this version of the item that a person has answered, newest first. */
+function decidedQuestions(journal: Pick<Journal, 'has' | 'last'>, hash: string): Question[] {
+  const decided: Question[] = [];
+  for (let count = 1; ; count++) {
+    // Only `createDecider` stores steps of this name.
+    const question = journal.last(questionStep(count)) as Question | undefined;
+    if (question === undefined) return decided.reverse();
+    const isDecided = journal.has({ name: decisionStep(count), inputs: question });
+    if (isDecided && question.input === hash) decided.push(question);
+  }
 }

@@ -1,19 +1,37 @@
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import { firstBroken, type LandedBranch, missingBelow } from '../core/landing.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { firstBroken, type LandedBranch, type Landing, type LandingBranch, missingBelow } from '../core/landing.ts';
 import { listed, oneLine } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
+import type { ProvenTest } from '../documents/implementation/proven-tests.ts';
 import { isAncestor } from '../git/branches.ts';
 import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
-import { briefly } from '../verification/combination.ts';
-import type { Combined, LandContext, ReportedBranch } from './land-item.ts';
-import type { LandTests } from './land-tests.ts';
+import { type Broken, briefly, brokenIn } from '../verification/combination.ts';
+import { setUpProblem } from './set-up.ts';
+import { openTests, type Tests } from './test-runs.ts';
+import { suiteFor, type WorktreeContext } from './worktree-item.ts';
 
-/** What git makes of a state and one more branch. */
-export type Merged = { state: Combined } | { conflict: Merge } | { refused: string };
+/** A branch with the tests that its report names. */
+export interface ReportedBranch extends LandingBranch {
+  proven: readonly ProvenTest[];
+}
 
-export type MergeOnto = (ours: Combined, branch: ReportedBranch) => Promise<Merged>;
+export interface LandContext extends WorktreeContext {
+  landing: Landing;
+  branches: readonly ReportedBranch[];
+}
 
-/** Each merge is made once, however often it is asked for. */
+/** A state of the landing: the base with some branches in it. */
+export interface Combined {
+  commit: string;
+  tree: string;
+  branches: readonly ReportedBranch[];
+}
+
+/** The result of merging one more branch into a state. */
+type Merged = { state: Combined } | { conflict: Merge } | { refused: string };
+type MergeOnto = (ours: Combined, branch: ReportedBranch) => Promise<Merged>;
+
+/** Caches merges: each is made once. */
 export function createMerges(context: LandContext): MergeOnto {
   const known = new Map<string, Promise<Merged>>();
   return (ours, branch) => {
@@ -24,11 +42,10 @@ export function createMerges(context: LandContext): MergeOnto {
   };
 }
 
-/** As a durable step. Nothing is checked out. */
+/** A durable step. Nothing is checked out. */
 async function mergeOnto(context: LandContext, ours: Combined, branch: ReportedBranch): Promise<Merged> {
   const { git, worktree } = context;
   const inputs = { ours: ours.commit, theirs: branch.commit };
-  const branches = [...ours.branches, branch];
   const { value } = await context.step<{ commit: string } | { conflict: Merge } | { refused: string }>(
     { name: `merge-${branch.id}`, inputs },
     async () => {
@@ -36,52 +53,49 @@ async function mergeOnto(context: LandContext, ours: Combined, branch: ReportedB
       try {
         const merge = await mergeTrees(git, ours.commit, branch.commit);
         if (merge.conflicts.length > 0) return { conflict: merge };
-        const message = mergeMessage(branch);
-        return {
-          commit: await commitMerge(git, { tree: merge.tree, ours: ours.commit, theirs: branch.commit, message }),
-        };
+        return { commit: await commitMerge(git, { ...inputs, tree: merge.tree, message: mergeMessage(branch) }) };
       } catch (error) {
         const { problem } = toErrorRecord(error);
-        // E.g. a branch that has no history in common with the base.
+        // E.g. a branch without a common history with the base.
         if (problem.code !== 'git-failed' || problem.exitCode === null) throw error;
         return { refused: wordingOf(problem).message };
       }
     },
   );
   if (!('commit' in value)) return value;
+  const branches = [...ours.branches, branch];
   return { state: { commit: value.commit, tree: await worktree.treeOf(value.commit), branches } };
 }
 
-/** `lines`: what else there is to say, e.g. who settled a conflict. */
+/** `lines`: further paragraphs, e.g. who settled a conflict. */
 export function mergeMessage({ id, title, branch }: ReportedBranch, lines: readonly string[] = []): string {
   return `${[`Merge ${branch}`, oneLine(`${id}: ${title}`), ...lines].join('\n\n')}\n`;
 }
 
-/** All that can be merged without a conflict and breaks nothing, and what became of the rest so far. */
-export interface CleanPart {
+/** All branches that merge without a conflict and break nothing. */
+interface CleanPart {
   state: Combined;
-  /** Those that are out for good: they break something, or git refuses them. */
+  /** Branches that stay out: they break something, or git refuses them. */
   out: Map<string, LandedBranch>;
 }
 
 /**
- * Merges in order what git can merge by itself, and tests the whole. If that is red, the branch after which it is red is found
- * by halving, left out, and the rest is tried again: what conflicted with it may fit then.
+ * Merges in order what git can merge by itself, and tests the whole. If that is red, the branch that broke it is found by
+ * bisection and left out, and the rest is merged again: a branch that conflicted with it may merge then.
  */
 export async function mergeClean(context: LandContext, tests: LandTests | null, merge: MergeOnto): Promise<CleanPart> {
   const out = new Map<string, LandedBranch>();
   for (;;) {
     const stack = await stackOf(context, out, merge);
     const state = stack.at(-1) ?? baseOf(context);
-    if (tests === null || stack.length === 0) return { state, out };
-    const broken = await tests.confirmed(state);
-    if (broken.length === 0) return { state, out };
+    const broken = tests === null || stack.length === 0 ? [] : await tests.confirmed(state);
+    if (tests === null || broken.length === 0) return { state, out };
     const keys = new Set(broken.map(({ key }) => key));
     const brokenAt = async (count: number): Promise<string[]> => {
       const found = count === stack.length ? broken : await tests.broken(stack[count - 1] ?? state);
       return found.filter(({ key }) => keys.has(key)).map(({ text }) => text);
     };
-    context.emit({ type: 'notice', text: whatIsTried(stack.length, broken.length) });
+    context.emit({ type: 'notice', text: searchNotice(stack.length, broken.length) });
     const count = await firstBroken(stack.length, async (some) => (await brokenAt(some)).length === 0);
     const [breaker, ...before] = (stack[count - 1]?.branches ?? []).toReversed();
     if (breaker === undefined) throw new TypeError('a combination without a branch');
@@ -89,7 +103,7 @@ export async function mergeClean(context: LandContext, tests: LandTests | null, 
   }
 }
 
-function whatIsTried(branches: number, problems: number): string {
+function searchNotice(branches: number, problems: number): string {
   const runs = Math.ceil(Math.log2(branches));
   const what = `${problems} problem(s) with ${branches} branch(es) together`;
   return runs === 0 ? what : `${what}; to find the branch takes at most ${runs} more run(s) of the tests`;
@@ -107,12 +121,21 @@ async function stackOf(context: LandContext, out: Map<string, LandedBranch>, mer
     const isIn = (id: string): boolean => state.branches.some((one) => one.id === id);
     if (out.has(branch.id) || missingBelow(branch, isIn) !== null) continue;
     const merged = await merge(state, branch);
-    if ('refused' in merged) out.set(branch.id, refused(branch, merged.refused));
+    if ('refused' in merged) out.set(branch.id, endOf(branch.id, 'discuss', merged.refused));
     if (!('state' in merged)) continue;
     ({ state } = merged);
     states.push(state);
   }
   return states;
+}
+
+export function endOf(
+  id: string,
+  status: LandedBranch['status'],
+  reason: string | null = null,
+  error: ErrorRecord | null = null,
+): LandedBranch {
+  return { id, status, reason, error, outputs: [] };
 }
 
 const MOST_PROBLEMS = 5;
@@ -126,20 +149,16 @@ export function breaks(
   const more = problems.length - MOST_PROBLEMS;
   const first = problems.slice(0, MOST_PROBLEMS).map((text) => portable(briefly(text)));
   const shown = [...first, ...(more > 0 ? [`… and ${more} more`] : [])];
-  const error = new AgentosError({
-    code: 'branch-breaks',
+  const others = before.map((branch) => branch.id);
+  return endOf(
     id,
-    others: before.map((branch) => branch.id),
-    problems: shown,
-  });
-  return { id, status: 'failed', reason: null, error: toErrorRecord(error), outputs: [] };
+    'failed',
+    null,
+    toErrorRecord(new AgentosError({ code: 'branch-breaks', id, others, problems: shown })),
+  );
 }
 
-export function refused({ id }: ReportedBranch, reason: string): LandedBranch {
-  return { id, status: 'discuss', reason, error: null, outputs: [] };
-}
-
-/** Which branches of a state a conflict is with; without any, it is the base itself. */
+/** The branches of a state that a conflict is with; none: it is with the base itself. */
 export function inConflictWith({ branches }: Combined, { conflicts }: Merge, own: ReportedBranch): ReportedBranch[] {
   const paths = new Set(conflicts.map(({ path }) => path));
   return branches.filter(({ id, files }) => !own.after.includes(id) && files.some((file) => paths.has(file)));
@@ -153,4 +172,67 @@ export function conflictText(onto: string, others: readonly ReportedBranch[], { 
   const more = conflicts.length - MOST_FILES;
   const files = conflicts.slice(0, MOST_FILES).map(({ path }) => path);
   return `conflicts with ${who} in ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+export interface LandTests extends Tests {
+  /** What is broken in a state and was not in the base; `again`: in a second run. */
+  broken(state: Combined, again?: boolean): Promise<Broken[]>;
+  /** Only what is broken in two runs. What fails in one of them is reported, and ignored from then on. */
+  confirmed(state: Combined): Promise<Broken[]>;
+}
+
+/** The tests of the packages that the branches change. Null: nothing is tested. */
+export async function openLandTests(context: LandContext): Promise<LandTests | null> {
+  const { branches, emit } = context;
+  const suite = await suiteFor(
+    context,
+    branches.flatMap(({ files }) => files),
+  );
+  const tests = await openTests(context, suite);
+  if (tests === null) {
+    emit({ type: 'notice', text: 'nothing is tested: implement.policy is off' });
+    return null;
+  }
+  const { runs, baseline } = tests;
+  const unstable = new Set<string>();
+  const seen = new Map<string, Promise<Broken[]>>();
+
+  const runOn = async (state: Combined, again: boolean): Promise<Broken[]> => {
+    const { tree } = state;
+    const step = `tests-${tree.slice(0, 12)}${again ? '-again' : ''}`;
+    const run = await runs.after({ step, tree, installs: true }).catch(setUpProblem);
+    if (typeof run === 'string') return [{ key: 'set-up', text: run }];
+    return brokenIn(run, { baseline, ...factsOf(state.branches) });
+  };
+  const broken = async (state: Combined, again = false): Promise<Broken[]> => {
+    const key = `${state.tree} ${again}`;
+    const found = seen.get(key) ?? runOn(state, again);
+    seen.set(key, found);
+    return (await found).filter((one) => !unstable.has(one.key));
+  };
+
+  return {
+    ...tests,
+    broken,
+    async confirmed(state) {
+      const first = await broken(state);
+      if (first.length === 0) return [];
+      const second = await broken(state, true);
+      const keys = [first, second].map((found) => new Set(found.map(({ key }) => key)));
+      const isBoth = ({ key }: Broken): boolean => keys.every((all) => all.has(key));
+      for (const one of [...first, ...second].filter((found) => !isBoth(found))) {
+        unstable.add(one.key);
+        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${briefly(one.text)}` });
+      }
+      return first.filter(isBoth);
+    },
+  };
+}
+
+/** What a run of the tests on these branches together is judged by. */
+export function factsOf(branches: readonly ReportedBranch[]): { proven: string[]; changed: ReadonlySet<string> } {
+  return {
+    proven: branches.flatMap(({ proven }) => proven.map(({ name }) => name)),
+    changed: new Set(branches.flatMap(({ files }) => files)),
+  };
 }

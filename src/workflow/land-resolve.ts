@@ -1,33 +1,40 @@
 import { codeOf, toErrorRecord } from '../core/errors.ts';
+import type { GateEvidence } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
 import type { LandedBranch } from '../core/landing.ts';
 import { listed } from '../core/lines.ts';
 import { readLld } from '../documents/lld/document.ts';
-import { namesFile } from '../documents/review/named-files.ts';
 import { commitMerge, type Merge } from '../git/merge.ts';
-import { resolveTask } from '../prompts/resolve-task.ts';
 import type { CoverageTarget } from '../verification/coverage.ts';
-import { designOn } from './finished-branches.ts';
-import { conflictGates } from './land-gates.ts';
-import type { Combined, Conflicting, LandContext, ReportedBranch } from './land-item.ts';
-import { inConflictWith, mergeMessage } from './land-merge.ts';
-import type { LandTests } from './land-tests.ts';
-import { createTrials } from './trials.ts';
-import { DESIGNS, LINKS, type Rule, STATE, undoForbidden } from './undo.ts';
-import { createWriterCalls } from './writing.ts';
+import { ALWAYS, unaskedRule, undoForbidden } from './forbidden.ts';
+import { designOn } from './implementations.ts';
+import { type Conflicting, resolveTask } from './implementer-tasks.ts';
+import { conflictLeft, coverageTarget, createGateBook, judgeFinished, reverseWithout } from './judging.ts';
+import {
+  type Combined,
+  endOf,
+  factsOf,
+  inConflictWith,
+  type LandContext,
+  mergeMessage,
+  type ReportedBranch,
+} from './land-merge.ts';
+import type { Tests } from './test-runs.ts';
+import { createWriterCalls, type Writing } from './writing.ts';
 
-/** A conflict that was settled before, by what is in conflict: it is not paid for again, also on another base. */
+/** A stored solution: the same conflict is not paid for again, also on another base. */
 interface Settled {
+  /** A hash of the conflict. */
   conflict: string;
-  /** As git left it, and as it was settled. */
+  /** The tree with conflict markers, and the settled one. */
   marked: string;
   tree: string;
-  /** Who did it. */
+  /** The models that settled it. */
   by: string[];
 }
 
-/** What the implementer left, after all its calls. */
+/** A conflict that the implementer did not settle, with its last tree. */
 export interface Unsettled {
   out: LandedBranch;
   ours: Combined;
@@ -35,25 +42,24 @@ export interface Unsettled {
 }
 
 /**
- * The implementer settles a conflict, within the bounds of an implementation: its calls are durable steps, it may change only
- * what is in conflict, and the engine holds the gates of both sides against the result. Returns the state with the branch in
- * it, or why it stays out.
+ * Has the implementer settle a conflict, within the bounds of an implementation: its calls are durable steps, it may change
+ * only files in conflict, and the gates of both sides have to pass. Returns the state with the branch in it, or why it
+ * stays out.
  */
 export async function settleConflict(
   context: LandContext,
-  tests: LandTests | null,
+  tests: Tests | null,
   conflicting: Conflicting,
 ): Promise<{ state: Combined } | Unsettled> {
-  const { git, journal, emit, config } = context;
+  const { git, journal, emit } = context;
   const { ours, branch, merge } = conflicting;
   const { id } = branch;
   const others = inConflictWith(ours, merge, branch);
-  const designs = await Promise.all([branch, ...others].map((one) => designOf(context, one)));
-  const gates = conflictGates(context, tests, {
-    ...conflicting,
-    others,
-    target: targetOf(config.implement.coverage, designs),
-  });
+  const designs = await Promise.all(
+    [branch, ...others].map((one) => designOn(context, parseItemId(one.id), one.commit)),
+  );
+  const target = coverageTarget(context, designs.map(readLld));
+  const gates = conflictGates(context, tests, { ...conflicting, others, target });
   const conflict = sha256(JSON.stringify([branch.commit, merge.conflicts]));
 
   const commit = async (tree: string, by: readonly string[]): Promise<{ state: Combined }> => {
@@ -68,30 +74,30 @@ export async function settleConflict(
   if (earlier !== undefined && again !== null && (await gates(again, `settled-${id}`, 1)).problems.length === 0)
     return commit(again, earlier.by);
 
-  const part = { ...context, emit: (event: Parameters<typeof emit>[0]) => emit(ofBranch(event, id)) };
-  const writing = { ...part, writer: context.writer() };
-  const suite = context.suite;
-  const trials = suite === null || tests === null ? null : createTrials({ ...part, suite }, tests.runs, tests.baseline);
-  const { write, authors } = createWriterCalls(writing, trials);
-  const asked = { id, title: branch.title, others: others.map((one) => one.id), onto: context.landing.onto };
+  // Calls are booked on the branch.
+  const emitPart: typeof emit = (event) => emit(event.type === 'model-answered' ? { ...event, part: id } : event);
+  const part = { ...context, emit: emitPart, writer: context.createWriter() };
+  const { write, authors } = createWriterCalls(part, tests);
+  const { onto } = context.landing;
   const sides = await sidesOf(context, conflicting);
+  const task = { ...conflicting, others, onto, designs, sides, suite: tests?.suite ?? null };
   let last = merge.tree;
   try {
     const tree = await write({
       phase: 'code',
       name: `resolve-${id}`,
       start: merge.tree,
-      task: (failures, round) => {
-        const text = resolveTask(context.prompts, { ...asked, designs, merge, sides, failures, suite });
-        // A command has only this text to know which call it is.
-        return `${text}\n\nPhase: resolve, call ${round}.`;
-      },
+      task: (failures, round) => resolveTask(context.prompts, task, failures, round),
       judge: (judged, step, round) => {
         last = judged;
         return gates(judged, step, round);
       },
-      limit: (left, step, failures) =>
-        undoForbidden(part, { tree: left, source: merge.tree, step }, rulesFor(merge, failures)),
+      limit: (left, step, failures) => {
+        const reason = { why: 'these files are not in conflict', advice: 'it is not in conflict' };
+        const inConflict = new Set(merge.conflicts.map(({ path }) => path));
+        const unasked = unaskedRule(reason, failures, ({ path }) => inConflict.has(path));
+        return undoForbidden(part, { tree: left, source: merge.tree, step }, [...ALWAYS, unasked]);
+      },
     });
     const by = [...authors.code];
     const settled: Settled = { conflict, marked: merge.tree, tree, by };
@@ -100,11 +106,11 @@ export async function settleConflict(
   } catch (error) {
     const record = toErrorRecord(error);
     if (record.problem.code !== 'gate-failed') throw error;
-    return { out: { id, status: 'failed', reason: null, error: record, outputs: [] }, ours, tree: last };
+    return { out: endOf(id, 'failed', null, record), ours, tree: last };
   }
 }
 
-/** The same changes to another merge with the same conflict; null: they don't fit, or their files are gone. */
+/** A stored solution on another merge with the same conflict; null: it doesn't fit, or git has removed its objects. */
 async function sameAgain({ worktree }: LandContext, merge: Merge, { marked, tree }: Settled): Promise<string | null> {
   const inConflict = new Set(merge.conflicts.map(({ path }) => path));
   try {
@@ -118,49 +124,66 @@ async function sameAgain({ worktree }: LandContext, merge: Merge, { marked, tree
   }
 }
 
-type Emitted = Parameters<LandContext['emit']>[0];
-
-/** Says which branch a call was paid for. */
-function ofBranch(event: Emitted, part: string): Emitted {
-  return event.type === 'model-answered' ? { ...event, part } : event;
-}
-
-/** Only what is in conflict, and from the second call on what the engine found wrong. */
-function rulesFor({ conflicts }: Merge, failures: readonly string[]): Rule[] {
-  const paths = new Set(conflicts.map(({ path }) => path));
-  const unasked: Rule = {
-    name: '-unasked',
-    why: 'these files are not in conflict',
-    advice: 'it is not in conflict',
-    forbids: ({ path }) => !paths.has(path) && !failures.some((text) => namesFile(text, path)),
-  };
-  return [DESIGNS, STATE, LINKS, unasked];
-}
-
-function designOf({ git, paths }: LandContext, { id, commit }: ReportedBranch): Promise<string> {
-  return designOn(git, paths, parseItemId(id), commit);
-}
-
-/** The most that one of the designs asks for, unless the configuration says. */
-function targetOf(configured: number | null, designs: readonly string[]): CoverageTarget | null {
-  if (configured !== null) return { percent: configured, from: 'configuration' };
-  const percents = designs.flatMap((text) => readLld(text).fields.coverageTarget ?? []);
-  return percents.length === 0 ? null : { percent: Math.max(...percents), from: 'LLD' };
-}
-
 const MOST_DIFF_BYTES = 60_000;
 
-/** What each side did to the files in conflict, as diffs from where they parted. */
+/** What each side changed in the files in conflict, as diffs from their common ancestor. */
 async function sidesOf(
   { git }: LandContext,
   { ours, branch, merge }: Conflicting,
 ): Promise<{ ours: string; theirs: string }> {
-  const parted = await git.text(['merge-base', ours.commit, branch.commit]);
+  const ancestor = await git.text(['merge-base', ours.commit, branch.commit]);
   const files = merge.conflicts.map(({ path }) => `:(literal,top)${path}`);
   const diff = async (to: string): Promise<string> => {
-    const args = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', parted, to, '--', ...files];
+    const args = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', ancestor, to, '--', ...files];
     const bytes = await git.run(args, { atMostBytes: MOST_DIFF_BYTES });
     return bytes.toString('utf8').slice(0, MOST_DIFF_BYTES);
   };
   return { ours: await diff(ours.commit), theirs: await diff(branch.commit) };
+}
+
+interface Sides extends Conflicting {
+  /** The branches that it is in conflict with. */
+  others: readonly ReportedBranch[];
+  target: CoverageTarget | null;
+}
+
+/** The gates of both sides, for a tree in which a conflict is settled. */
+function conflictGates(
+  context: LandContext,
+  tests: Tests | null,
+  { ours, branch, merge, others, target }: Sides,
+): Writing['judge'] {
+  const { worktree } = context;
+  const book = createGateBook(context);
+  const paths = merge.conflicts.map(({ path }) => path);
+  return async (tree, step, round) => {
+    const left = await conflictLeft(context, tree, paths);
+    if (left !== null || tests === null) return left ?? { tree, problems: [], gate: '' };
+    const isTest = (path: string): boolean => tests.suite.isTestFile(path);
+    const covered = new Set(paths.filter((path) => !isTest(path)));
+    return judgeFinished(book, tests, {
+      ...factsOf([...ours.branches, branch]),
+      tree,
+      step,
+      round,
+      covered,
+      target,
+      // With the code of one side taken out, its tests fail. Checked only if a test file was in conflict.
+      async reverse(run) {
+        if (!paths.some(isTest)) return [];
+        const sides = [
+          { without: ours.tree, of: [branch] },
+          { without: await worktree.treeOf(branch.commit), of: others },
+        ];
+        const gates: GateEvidence[] = [];
+        for (const [at, { without, of }] of sides.entries()) {
+          const proven = of.flatMap((one) => one.proven);
+          const asked = { run, proven, tree, without, step: `reverse-${step}-${at + 1}` };
+          const reverse = await reverseWithout(context, tests, asked);
+          if (reverse !== null) gates.push(reverse);
+        }
+        return gates;
+      },
+    });
+  };
 }

@@ -2,34 +2,47 @@ import type { Clock } from '../core/clock.ts';
 import { localTime } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { type LandedBranch, missingBelow } from '../core/landing.ts';
+import { type LandedBranch, type Landing, missingBelow } from '../core/landing.ts';
 import { provenTests } from '../documents/implementation/proven-tests.ts';
 import { deleteBranch, makeLandBranch } from '../git/branches.ts';
-import type { Merge } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
-import { createPortableText } from './implement-finish.ts';
-import { prepareWorktree } from './implement-worktree.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import type { Combined, LandContext, LandParts } from './land-item.ts';
-import { breaks, conflictText, createMerges, inConflictWith, mergeClean, refused } from './land-merge.ts';
+import { filesForPeople } from './judging.ts';
+import {
+  breaks,
+  type Combined,
+  conflictText,
+  createMerges,
+  endOf,
+  inConflictWith,
+  type LandContext,
+  type LandTests,
+  mergeClean,
+  openLandTests,
+} from './land-merge.ts';
 import { settleConflict, type Unsettled } from './land-resolve.ts';
-import { type LandTests, openLandTests, openSuites } from './land-tests.ts';
-import { isProtected } from './protected-paths.ts';
-import { DESIGNS, STATE } from './undo.ts';
+import { openInWorktree, type WorktreeParts } from './worktree-item.ts';
+
+/** What the worker provides for a landing. */
+interface LandParts extends WorktreeParts {
+  landing: Landing;
+}
 
 /**
- * Several finished branches become one: merged in order, tested together, without those that break something. Every merge,
- * run of the tests and call of the implementer is a durable step, by what it depends on: a landing that is started again,
- * on another day or after the base has moved, repeats only what is different.
+ * Combines several finished branches into one: merged in order, tested together, without those that break something. Every
+ * merge, run of the tests and call of the implementer is a durable step, keyed by what it depends on: a landing that is
+ * started again, also after the base has moved, repeats only what is different.
  */
 export async function runLand(item: ItemContext, parts: LandParts): Promise<ItemResult> {
   const context = await openLanding(item, parts);
   const { git, worktree, emit } = context;
   const tests = await openLandTests(context);
   const { state, ends, unsettled } = await combine(context, tests);
-  const isAnyIn = state.branches.length > 0;
-  const branch = isAnyIn ? await makeLandBranch(git, state.commit, today(item.clock)) : null;
-  const all = context.branches.map((one) => ({ branch: one.branch, ...(ends.get(one.id) ?? inBy(one.id)) }));
+  const branch = state.branches.length === 0 ? null : await makeLandBranch(git, state.commit, localDate(item.clock));
+  const all = context.branches.map((one) => ({
+    branch: one.branch,
+    ...(ends.get(one.id) ?? endOf(one.id, 'succeeded')),
+  }));
   for (const end of all) {
     const outputs = branch !== null && end.status === 'succeeded' ? [branch] : [];
     emit({ type: 'branch-landed', ...end, outputs });
@@ -39,7 +52,7 @@ export async function runLand(item: ItemContext, parts: LandParts): Promise<Item
     await worktree.remove();
     await deleteBranch(git, worktree.branch);
   } else {
-    // For a person to look at: what the implementer left is what git status shows.
+    // For a person: git status shows what the implementer changed.
     await worktree.setBranch(left.ours.commit);
     await worktree.restore(left.tree);
   }
@@ -47,10 +60,6 @@ export async function runLand(item: ItemContext, parts: LandParts): Promise<Item
     branch,
     all.filter(({ status }) => status !== 'succeeded'),
   );
-}
-
-function inBy(id: string): LandedBranch {
-  return { id, status: 'succeeded', reason: null, error: null, outputs: [] };
 }
 
 function resultOf(branch: string | null, out: readonly LandedBranch[]): ItemResult {
@@ -64,50 +73,46 @@ function resultOf(branch: string | null, out: readonly LandedBranch[]): ItemResu
 
 async function openLanding(item: ItemContext, parts: LandParts): Promise<LandContext> {
   const { git, landing } = parts;
+  const { base } = landing;
   const reports = await readAt(
     git,
     landing.branches.map(({ id, commit }) => ({ ref: commit, path: item.paths.report(parseItemId(id)) })),
   );
   const branches = landing.branches.map((branch, at) => ({ ...branch, proven: provenTests(reports[at] ?? '') }));
-  // Not the branch that it will be: that one is made when it is known what is on it.
+  // The branch of the worktree; that of the landing is made in the end.
   const branch = `agentos/landing-${item.id}`;
-  const prepared = await prepareWorktree(item, parts, { start: landing.base, branch, isPersons: true });
-  const { worktree } = prepared;
-  const { directory } = worktree;
-  const suite = await openSuites(parts, directory);
-  const baseTree = await worktree.treeOf(landing.base);
-  const portable = await createPortableText(item.paths.repository, directory);
-  return { ...item, ...parts, ...prepared, branches, suite, baseTree, portable };
+  const files = landing.branches.flatMap((each) => each.files);
+  const opened = await openInWorktree(item, parts, { base, branch, isPersons: true, files });
+  return { ...opened, branches };
 }
 
 interface Ended {
   state: Combined;
-  /** Of all that is not simply in. */
+  /** Of every branch that did not just merge. */
   ends: Map<string, LandedBranch>;
   unsettled: Unsettled[];
 }
 
-/** First all that git can merge by itself; then, one at a time on top of that, what is in conflict, and what builds on it. */
+/** First all that git can merge by itself; then, one at a time, the branches in conflict and those that build on them. */
 async function combine(context: LandContext, tests: LandTests | null): Promise<Ended> {
   const { branches, landing } = context;
   const merge = createMerges(context);
-  const clean = await mergeClean(context, tests, merge);
-  const ends = clean.out;
+  const { state: clean, out: ends } = await mergeClean(context, tests, merge);
   const unsettled: Unsettled[] = [];
-  let { state } = clean;
+  let state = clean;
   const isIn = (id: string): boolean => state.branches.some((one) => one.id === id);
   for (const branch of branches) {
     const { id } = branch;
     if (isIn(id) || ends.has(id)) continue;
     const missing = missingBelow(branch, isIn);
     if (missing !== null) {
-      const reason = `builds on ${missing}, which is out`;
-      ends.set(id, { id, status: 'cancelled', reason, error: null, outputs: [] });
+      ends.set(id, endOf(id, 'cancelled', `builds on ${missing}, which is out`));
       continue;
     }
     const merged = await merge(state, branch);
-    if ('refused' in merged) ends.set(id, refused(branch, merged.refused));
-    else if ('state' in merged) {
+    if ('refused' in merged) {
+      ends.set(id, endOf(id, 'discuss', merged.refused));
+    } else if ('state' in merged) {
       const broken = (await tests?.confirmed(merged.state)) ?? [];
       const problems = broken.map(({ text }) => text);
       if (problems.length > 0) ends.set(id, breaks(context, branch, state.branches, problems));
@@ -116,34 +121,29 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
       const { conflict } = merged;
       const why = conflictText(landing.onto, inConflictWith(state, conflict, branch), conflict);
       const forPeople = await filesForPeople(context, conflict);
-      if (!landing.resolve) ends.set(id, refused(branch, `${why}; --resolve has the implementer settle it`));
-      else if (forPeople.length > 0)
-        ends.set(id, refused(branch, `${why}; only a person may settle ${forPeople.join(', ')}`));
-      else {
-        const settled = await settleConflict(context, tests, { ours: state, branch, merge: conflict });
-        if ('out' in settled) {
-          ends.set(id, settled.out);
-          unsettled.push(settled);
-        } else {
-          ({ state } = settled);
-          ends.set(id, { ...inBy(id), reason: `${why}, settled by the implementer` });
-        }
+      const refused = !landing.resolve
+        ? '--resolve has the implementer settle it'
+        : forPeople.length > 0
+          ? `only a person may settle ${forPeople.join(', ')}`
+          : null;
+      if (refused !== null) {
+        ends.set(id, endOf(id, 'discuss', `${why}; ${refused}`));
+        continue;
+      }
+      const settled = await settleConflict(context, tests, { ours: state, branch, merge: conflict });
+      if ('out' in settled) {
+        ends.set(id, settled.out);
+        unsettled.push(settled);
+      } else {
+        ({ state } = settled);
+        ends.set(id, endOf(id, 'succeeded', `${why}, settled by the implementer`));
       }
     }
   }
   return { state, ends, unsettled };
 }
 
-/** What runs elsewhere with more rights, designs, and what is no text: no implementer settles these. */
-async function filesForPeople({ worktree }: LandContext, { tree, conflicts }: Merge): Promise<string[]> {
-  const paths = conflicts.map(({ path }) => path);
-  const texts = await Promise.all(paths.map((path) => worktree.read(tree, path)));
-  const isOurs = (path: string): boolean =>
-    [DESIGNS, STATE].some(({ forbids }) => forbids({ path, kind: 'modified' }, new Set()));
-  return paths.filter((path, at) => isProtected(path) || isOurs(path) || (texts[at] ?? '').includes('\0'));
-}
-
-/** `2026-01-31`, by the calendar of this machine. */
-function today(clock: Clock): string {
+/** `2026-01-31` */
+function localDate(clock: Clock): string {
   return localTime(new Date(clock.dateMs()).toISOString()).slice(0, 10);
 }

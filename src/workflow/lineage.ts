@@ -1,6 +1,14 @@
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
+import type { WorkflowName } from '../core/paths.ts';
+import type { Solved } from '../core/plan.ts';
+import { citationOf, type Evidence } from '../documents/already-done.ts';
+import { type Decision, describeDecision } from '../documents/decision.ts';
+import { type Header, readHeader, writeFrontMatter } from '../documents/header.ts';
+import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { namesInside, readText } from '../process/text-file.ts';
+import { type Issue, isHashOf } from '../source/port.ts';
+import type { Checkout } from './implementations.ts';
 import type { ItemContext } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
@@ -20,9 +28,8 @@ export function versionName(number: number, kind: VersionKind): string {
 }
 
 /**
- * The number for a version, `from` on: the one under which it is there already, `from` itself where that is free, else the
- * one after the highest. An item that is resumed with other models may come to other versions: none replaces an earlier
- * one, and no number is used twice.
+ * The number of a version: the one of the same text that is there already, else `from` if that is free, else the next after
+ * the highest. An item that is resumed with other models may write other versions: none of them replaces an earlier one.
  */
 export function placeVersion(
   directory: string,
@@ -41,9 +48,8 @@ export function placeVersion(
 }
 
 export interface Lineage {
-  /** The number of the next version. */
   readonly nextNumber: number;
-  /** Numbers follow the order of calls, so that a resumed item finds the files that it wrote. Returns the path. */
+  /** Returns the path. Numbers follow the order of calls, so that a resumed item finds the files that it wrote before. */
   add(kind: VersionKind, text: string): Promise<string>;
 }
 
@@ -67,5 +73,114 @@ export function createLineage(
       emit({ type: 'file-written', path: relative(paths.repository, path), what: 'lineage' });
       return path;
     },
+  };
+}
+
+/*
+ * An item can be closed without a result: a person dropped it, or it was already done. The last version in its lineage is
+ * then a record of that, which is valid as long as the text of the item stays the same.
+ */
+
+/** The field with the hash of that text: an item with another text is pending again. */
+const HASH_FIELD = {
+  issue: 'briefHash',
+  lld: 'issueHash',
+  implement: 'lldHash',
+  eval: 'issueHash',
+  land: 'lldHash',
+  react: 'lldHash',
+} as const;
+
+function recordOf(
+  { workflow, id, hash }: ItemContext,
+  { status, body, ...fields }: { status: string; body: string } & Record<string, unknown>,
+): string {
+  const issue = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id;
+  return writeFrontMatter(body, { issue, workflow, status, ...fields, [HASH_FIELD[workflow]]: hash });
+}
+
+/** The record of an item that a person dropped. */
+export function droppedRecord(item: ItemContext, decision: Decision): string {
+  const { by, at, reason } = decision;
+  const title = item.title.replace(/\s+/g, ' ').trim();
+  const body = `# ${item.id} - ${title}\n\nThis item was ${describeDecision(decision)}.\n`;
+  return recordOf(item, { status: 'dropped', body, by, at, ...(reason === null ? {} : { reason }) });
+}
+
+interface AlreadyDone {
+  /** The claim, or the review that confirms it. */
+  body: string;
+  evidence: readonly Evidence[];
+  by: { drafter?: string; reviewer: string; rounds?: number };
+}
+
+/** The record of an item that was already done at a commit. It has no time in it, so that a resumed item writes the same. */
+export function alreadyDoneRecord(
+  item: ItemContext,
+  { body, evidence, by }: AlreadyDone,
+  base: Pick<BaseCommit, 'commit' | 'idOf'>,
+): string {
+  const cited = evidence.map((one) => [citationOf(one), base.idOf(one.path) ?? '']);
+  const fields = { title: item.title, ...by, baseCommit: base.commit, evidence: Object.fromEntries(cited) };
+  return recordOf(item, { status: 'already-done', body, ...fields });
+}
+
+const MOST_CITED = 5;
+
+/** `already done at 1a2b3c4: src/main.js:3-9, …` */
+export function alreadyDoneReason(baseCommit: string, citations: readonly string[]): string {
+  const more = citations.length > MOST_CITED ? [`and ${citations.length - MOST_CITED} more`] : [];
+  const shown = [...citations.slice(0, MOST_CITED), ...more].join(', ');
+  return `already done at ${baseCommit.slice(0, 7)}${shown === '' ? '' : `: ${shown}`}`;
+}
+
+export type Closed = { state: 'dropped' } | { state: 'already-done'; solved: Solved };
+
+/** The last record in a lineage. */
+function lastRecord(folder: string, inside: string, workflow: WorkflowName): { path: string; header: Header } | null {
+  const finals = namesInside(folder, inside)
+    .flatMap((name) => (/^\d{3,}-final\.md$/.test(name) ? [{ name, number: Number.parseInt(name, 10) }] : []))
+    .sort((a, b) => b.number - a.number);
+  for (const { name } of finals) {
+    const path = join(folder, name);
+    const text = readText(path, inside) ?? '';
+    // An implementation ends on its branch: an approved document in the lineage is not its result.
+    if (workflow === 'implement' && !/^status: (?:dropped|already-done)$/m.test(text)) continue;
+    const { header } = readHeader(text);
+    const isRecord = header.status === 'dropped' || header.status === 'already-done';
+    if (isRecord && header.workflow === workflow) return { path, header };
+    if (header.status === 'approved' && workflow !== 'implement') return null;
+  }
+  return null;
+}
+
+/**
+ * Tells whether an item is closed, for a backlog of thousands that mostly have no lineage: listing the folder once is faster
+ * than trying to open each. Evidence is compared with HEAD, whose files are listed on first use.
+ */
+export async function closedItems(
+  { paths, git }: Checkout,
+  workflow: WorkflowName,
+): Promise<(item: Pick<Issue, 'id' | 'hash' | 'rawHash'>) => Promise<Closed | null>> {
+  const known = new Set(namesInside(paths.lineages, paths.repository));
+  let head: Promise<BaseCommit> | null = null;
+  const isUnchanged = async (evidence: Header['evidence']): Promise<boolean> => {
+    head ??= openCommit(git, 'HEAD');
+    const now = await head;
+    return Object.entries(evidence).every(([cited, id]) => now.idOf(cited.replace(/:[\d-]+$/, '')) === id);
+  };
+  return async (item) => {
+    const { id } = item;
+    const folders = workflow === 'issue' ? [paths.lineage(id), paths.briefLineage(id)] : [paths.lineage(id)];
+    for (const folder of folders) {
+      const record = known.has(basename(folder)) ? lastRecord(folder, paths.lineages, workflow) : null;
+      if (record === null || !isHashOf(record.header[HASH_FIELD[workflow]], item)) continue;
+      const { status, evidence, baseCommit } = record.header;
+      if (status === 'dropped') return { state: 'dropped' };
+      if (!(await isUnchanged(evidence))) continue;
+      const reason = alreadyDoneReason(baseCommit ?? '', Object.keys(evidence));
+      return { state: 'already-done', solved: { reason, outputs: [record.path] } };
+    }
+    return null;
   };
 }

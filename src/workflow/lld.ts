@@ -7,20 +7,20 @@ import { isUntouched } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { LLD_FORM } from '../documents/revise/form.ts';
 import { withReviewLog, withStatus } from '../documents/revise/review-log.ts';
+import type { BaseCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';
 import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
-import { alreadyDoneReason, alreadyDoneRecord } from './closed.ts';
 import { createDecider } from './decide.ts';
-import { rememberDesign } from './design-cache.ts';
-import { approvedDocument, type DesignBase, type DocumentRepository } from './document.ts';
+import { forecastFor, otherDesigns, rememberDesign } from './designs.ts';
+import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { CheckResult, DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { forecastFor, otherDesigns } from './other-designs.ts';
+import { alreadyDoneReason, alreadyDoneRecord } from './lineage.ts';
 
-/** One issue becomes a reviewed LLD, or is found to be done already. Without a size the drafter chooses. */
+/** Turns an issue into a reviewed LLD, or finds that it is already done. Without a size the drafter chooses one. */
 export async function runLld(
   item: ItemContext,
   repository: DocumentRepository,
@@ -35,12 +35,12 @@ export async function runLld(
   const given = existing ? editedLld(existing) : null;
   const approved = await approvedDocument(item, repository, {
     input: issue,
-    // A model must not continue what the recorded tour began.
+    // A model must not continue an item of the recorded tour.
     inputs: { issue: issue.hash, given, ...(item.provider('drafter').isModel ? {} : { recorded: true }) },
     givenDraft: given,
     replaced: existing && !isUntouched(existing) && given === null ? existing.body : null,
     begin: async (base): Promise<{ others?: ForecastDesign[] }> => ({
-      others: await otherDesigns(paths, issue.id, (file) => base.kindOf(file) !== null),
+      others: await otherDesigns(paths, issue.id, async () => base),
     }),
     lineage: () => paths.lineage(issue.id),
     subject: ({ context, others = [] }, begunWith) => ({
@@ -72,7 +72,7 @@ export async function runLld(
   return { status: 'succeeded', reason: null, outputs: [path, paths.lineage(issue.id)] };
 }
 
-/** A text from outside that no trusted person vouches for is read by a person before a model sees it. Null: it may begin. */
+/** A person reads a text that no trusted person vouches for before a model does. Null: the item may start. */
 async function vouchedFor(item: ItemContext, issue: Issue): Promise<ItemResult | null> {
   const { doubt = null, url = '' } = issue.facts ?? {};
   if (doubt === null) return null;
@@ -87,7 +87,7 @@ async function vouchedFor(item: ItemContext, issue: Issue): Promise<ItemResult |
 export async function lldCheck(
   draft: string,
   { id }: Pick<Issue, 'id'>,
-  base: DesignBase,
+  base: BaseCommit,
   repository: Pick<DocumentRepository, 'shownText'>,
 ): Promise<CheckResult> {
   if (isAlreadyDone(draft)) {
@@ -101,7 +101,7 @@ export async function lldCheck(
 const MOST_SHOWN_LINES = 120;
 const MOST_SHOWN_CHARS = 40_000;
 
-/** What a claim cites, with its numbers, as far as models may see it; the rest is named. */
+/** The lines that a claim cites, with their numbers. Lines that models must not see, or that don't fit, are named. */
 async function citedLines(claim: string, textOf: (path: string) => Promise<string | null>): Promise<string> {
   let room = MOST_SHOWN_CHARS;
   const pieces: string[] = [];
@@ -127,7 +127,7 @@ function askedSize(size: DesignSize | null): string[] {
   return size === null ? [] : [tagged('size', `${size}: ${MAY_LEAVE_OUT[size]}.`)];
 }
 
-/** `context`: the repository as both roles are shown it. */
+/** `context`: what both roles are shown of the repository. */
 export function lldSubject(
   issue: Pick<Issue, 'id' | 'title' | 'body'>,
   context: string,
@@ -140,13 +140,6 @@ export function lldSubject(
     form: LLD_FORM,
     shown: [tagged('issue', shownIssue(issue)), tagged('repository', context)],
     shownToDrafter: [tagged('template', prompts.fill('lld-template')), ...askedSize(size)],
-    names: {
-      drafter: 'drafter',
-      draft: 'draft',
-      repair: 'repair',
-      revise: 'revise',
-      reviewer: 'reviewer',
-      review: 'review',
-    },
+    prefix: '',
   };
 }

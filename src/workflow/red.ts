@@ -1,39 +1,31 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { guardsIn } from '../documents/lld/guards.ts';
-import { isGuard, namesScenario } from '../documents/lld/scenarios.ts';
-import { readReview, unusableReview } from '../documents/review/reader.ts';
+import { isGuard, type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
+import { readReview } from '../documents/review/reader.ts';
 import { isGuardFinding } from '../documents/review/review.ts';
-import { guardsParts } from '../prompts/writing-tasks.ts';
+import { boundedDiff } from '../prompts/bounded-diff.ts';
+import { tagged, taggedList } from '../prompts/tags.ts';
 import { isRead, type TestCase, type TestRun } from '../testing/port.ts';
 import { isRunnableTest } from '../testing/test-files.ts';
-import { type Baseline, newTests } from '../verification/baseline.ts';
+import { newTests } from '../verification/baseline.ts';
 import { redGate } from '../verification/red.ts';
 import { isForGuards, scenarioGate } from '../verification/scenario-tests.ts';
 import { testTitle } from '../verification/test-key.ts';
-import type { ImplementContext } from './implement-item.ts';
-import type { TestRuns } from './test-runs.ts';
-
-/** What the gates prove things with. */
-export interface Proofs {
-  runs: TestRuns;
-  baseline: Baseline;
-  guards: Guards;
-}
+import { askReviewer, MOST_DIFF_CHARS } from './code-review.ts';
+import type { Tests } from './test-runs.ts';
+import type { ImplementContext } from './worktree-item.ts';
 
 /** The scenarios that hold before the code: by the LLD, or by the reviewer's answer. */
 export interface Guards {
   readonly ids: ReadonlySet<string>;
-  /**
-   * Asks the reviewer about the scenarios whose tests all pass before the code, at most once about each. Returns notes for
-   * the writer. `tree`: the tests as they were written.
-   */
+  /** Asks the reviewer about each scenario whose tests all pass before the code, once. Returns notes for the writer. */
   ask(round: number, tests: readonly TestCase[], tree: string): Promise<string[]>;
   /** Those that are guards by the reviewer's answer, for the report. */
   found(): string[];
 }
 
 export function createGuards(context: ImplementContext): Guards {
-  const { id, title, lld, prompts, ask, worktree, base, baseTree } = context;
+  const { id, title, lld, prompts, worktree, baseTree } = context;
   const ids = new Set(lld.scenarios.filter(isGuard).map((scenario) => scenario.id));
   const asked = new Set<string>();
   const found: string[] = [];
@@ -48,26 +40,20 @@ export function createGuards(context: ImplementContext): Guards {
       });
       if (open.length === 0) return [];
       for (const scenario of open) asked.add(scenario.id);
-      const reply = await ask({
-        step: `guards-${round}`,
-        role: 'reviewer',
-        system: prompts.fill('code-reviewer'),
-        parts: guardsParts(prompts, {
-          id,
-          title,
-          lld: lld.text,
-          diff: await worktree.diff(baseTree, tree),
-          scenarios: open.map((scenario) => ({ ...scenario, tests: scenario.tests.map(testTitle) })),
-        }),
-        at: { commit: base, tree },
-        unusable: unusableReview,
+      const list = open.map((scenario) => {
+        const titles = scenario.tests.map(testTitle);
+        return `${scenarioLine(scenario)}. Passing: ${titles.join(', ')}`;
       });
+      const reply = await askReviewer(context, `guards-${round}`, tree, [
+        tagged('tests', boundedDiff(await worktree.diff(baseTree, tree), MOST_DIFF_CHARS)),
+        prompts.fill('guards', { id, title, scenarios: taggedList('scenarios', list) ?? '' }),
+      ]);
       const review = readReview(reply);
       const said = guardsIn(review, open);
       const isAll =
         said.length > 0 && lld.scenarios.every((one) => ids.has(one.id) || said.some((s) => s.id === one.id));
       if (isAll)
-        return ['every scenario holds before the code, so that no test shows that it is written: one has to fail'];
+        return ['every scenario holds before the code, so no test can show that it is written: one has to fail'];
       for (const scenario of said) {
         ids.add(scenario.id);
         found.push(`scenario ${scenario.id} (${scenario.scenario}) is a guard, by the reviewer: it holds already`);
@@ -79,20 +65,25 @@ export function createGuards(context: ImplementContext): Guards {
   };
 }
 
-export interface Red {
+export function scenarioLine({ id, scenario, pass }: Pick<LldScenario, 'id' | 'scenario' | 'pass'>): string {
+  return `${id} ${scenario}${pass === '' ? '' : `. Passes when: ${pass}`}`;
+}
+
+interface Red {
   gates: GateEvidence[];
-  /** Those written for this design. */
+  /** The new tests. */
   tests: TestCase[];
-  /** For the writer, besides the gates' problems. */
+  /** For the writer, in addition to the gates' problems. */
   notes: string[];
-  /** Each of them was seen to pass before the code. */
+  /** All new tests pass before the code. */
   isGreen: boolean;
 }
 
-/** Runs the new tests before there is any code: guards have to pass, all others have to fail for the lack of it. */
+/** Runs the new tests before the code is written: guards have to pass, all others have to fail because the code is missing. */
 export async function seeRed(
   { lld, worktree, baseTree, config, suite }: ImplementContext,
-  { runs, baseline, guards }: Proofs,
+  { runs, baseline }: Tests,
+  guards: Guards,
   { tree, files, round }: { tree: string; files: readonly string[]; round: number },
 ): Promise<Red> {
   const { scenarios } = lld;
@@ -100,9 +91,8 @@ export async function seeRed(
   const run = await runs.after({ step: `red-${round}`, tree, ...asked, ...selection(files) });
   const tests = newTests(run, baseline, new Set(files));
   tests.push(...(await unseenGuards(tests)));
-  // Under another policy a test that passes too early holds nothing back, and is not worth a paid question.
-  const asks = config.implement.policy === 'strict';
-  const notes = asks ? await guards.ask(round, tests, tree) : [];
+  // Under `verify` a test that passes too early is only reported, which is not worth a paid question.
+  const notes = config.implement.policy === 'strict' ? await guards.ask(round, tests, tree) : [];
   const pathsOf = (change: string): string[] =>
     lld.files.filter((file) => file.change === change).map((file) => file.path);
   const red = redGate({
@@ -112,9 +102,9 @@ export async function seeRed(
     scenarios,
     guards: guards.ids,
     changes: { added: pathsOf('Add'), modified: pathsOf('Modify') },
-    // A stored run may be another machine's.
+    // A stored run may be from another machine.
     worktree: run.directory ?? worktree.directory,
-    folder: suite.folder,
+    folders: suite.folders,
   });
   red.details.unshift(...guards.found());
   if (!isRead(run)) return { gates: [red], tests, notes, isGreen: false };
@@ -128,10 +118,7 @@ export async function seeRed(
   const isGreen = named.passed && isLoaded && tests.length > 0 && tests.every(({ outcome }) => outcome === 'passed');
   return { gates: [named, red], tests, notes, isGreen };
 
-  /**
-   * One test that needs missing code keeps a compiler from building any test of its package: the files that name guards
-   * are then run without the others.
-   */
+  /** A compiler builds no test of a package if one needs missing code: then the files that name guards run without the others. */
   async function unseenGuards(seen: readonly TestCase[]): Promise<TestCase[]> {
     const unseen = scenarios.filter(
       ({ id }) => guards.ids.has(id) && !seen.some(({ name }) => namesScenario(name, id)),
@@ -147,7 +134,7 @@ export async function seeRed(
   }
 }
 
-/** The files to run, if each can be given to a runner by name: a fixture or a helper can't. */
+/** The files to run, if a runner takes all of them by name: a fixture or a helper is not a test. */
 export function selection(files: readonly string[]): { files?: readonly string[] } {
   return files.every(isRunnableTest) ? { files } : {};
 }
@@ -156,7 +143,7 @@ function isLoadedIn({ cases }: TestRun, file: string): boolean {
   return cases.some((test) => test.file === file);
 }
 
-/** The text with lines that were there before left empty, so that only new lines count and line numbers stay right. */
+/** The text with old lines left empty, so that only new lines count and line numbers stay the same. */
 function newLines(before: string | null, text: string): string {
   const known = new Set(before?.split('\n') ?? []);
   return text

@@ -19,20 +19,20 @@ interface PastFacts {
   commit: string;
 }
 
-/** A stored draft, to be reviewed once. */
+/** A stored draft, to review once. */
 export interface PastReview extends PastFacts, Pick<ReviewResult, 'kind' | 'right' | 'because' | 'recorded'> {
   draft: string;
-  /** What was changed after it. */
+  /** What was changed after its review. */
   later: LaterChange[];
 }
 
-/** An issue, to be designed once more. */
+/** An issue, to design once more. */
 export interface PastDesign extends PastFacts, Pick<DesignResult, 'kind' | 'recorded'> {
-  /** What was built, or else designed. */
+  /** The files that were built, or else designed. */
   files: string[];
 }
 
-/** Plain data: a worker gets it as JSON. */
+/** JSON: it is sent to a worker. */
 export type PastCase = PastReview | PastDesign;
 
 export interface Replay {
@@ -44,8 +44,8 @@ export interface Replay {
 }
 
 /**
- * One past case with the models, prompts and bounds of a candidate. The review loop is that of every LLD; what it makes
- * goes to the audit file of the run, and nowhere else.
+ * Replays one past case with the models, prompts and bounds of a candidate, in the review loop of every LLD. Drafts and
+ * reviews go to the audit file of the run only.
  */
 export async function replayCase(
   item: ItemContext,
@@ -91,7 +91,7 @@ export async function replayCase(
   return { status: 'succeeded', reason: null, outputs: [] };
 }
 
-/** A draft that was reviewed then is reviewed as in a first round, whatever the checks say of it now. */
+/** The draft was reviewed at the time, so it is reviewed again, as in a first round, whatever the checks say now. */
 async function reviewOnce(
   { draft, later }: PastReview,
   loop: DocumentReview,
@@ -99,7 +99,7 @@ async function reviewOnce(
 ): Promise<ReviewSaid> {
   const { verdict, ledger } = await reviewDocument(draft, {
     ...loop,
-    // The reviewer is told of as many rounds as usual.
+    // The prompt names the usual number of rounds.
     questions: {
       ...loop.questions,
       review: (input, checked, again) => loop.questions.review({ ...input, maxRounds: loop.maxRounds }, checked, again),
@@ -111,7 +111,7 @@ async function reviewOnce(
     maxRounds: 1,
   });
   const review = readReview(lastReview());
-  // The last round ends in DISCUSS whatever the review asks for; one that can't be relied on really does.
+  // The last round ends in DISCUSS for a REVISE too.
   const asksForMore = isTrustworthy(review) && review.verdict === 'REVISE';
   const findings = ledger.findings.filter(({ tier, isUnproven }) => tier < 3 && !isUnproven).map(({ text }) => text);
   return {
@@ -137,14 +137,14 @@ async function designAgain({ files }: PastDesign, draft: string, loop: DocumentR
   };
 }
 
-/** Null: neither names any. */
+/** The share of files that both name; null if neither names any. */
 export function fileAgreement(designed: readonly string[], built: readonly string[]): number | null {
   const all = new Set([...designed, ...built]);
   const both = [...all].filter((path) => designed.includes(path) && built.includes(path));
   return all.size === 0 ? null : both.length / all.size;
 }
 
-/** What was taken from the checkpoint was paid for too. */
+/** Replayed answers included. */
 function costOf({ spending }: ItemContext): number | null {
   const paid = spending.all().map(({ costUsd, metered }) => costUsd ?? (metered ? null : 0));
   return paid.reduce<number | null>((sum, usd) => (sum === null || usd === null ? null : sum + usd), 0);

@@ -78,7 +78,10 @@ async function play(
     {
       emit: (event) => void events.push(event),
       maxRounds,
-      decide: (point) => Promise.resolve(decisions[points.push(point) - 1] ?? null),
+      decider: {
+        ask: async (point) => decisions[points.push(point) - 1] ?? null,
+        decidedBefore: () => null,
+      },
     },
   );
   return { outcome, calls, inputs, problems, reviews, events, points, reviseReviews };

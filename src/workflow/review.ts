@@ -2,7 +2,7 @@ import { type Decision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
 import type { Weighed } from '../documents/review/evidence.ts';
 import { isTrustworthy, type Review, readReview } from '../documents/review/reader.ts';
-import type { AskPerson, DecidedBefore, OpenPoint } from './decide.ts';
+import type { Decider } from './decide.ts';
 import type { ItemContext } from './item.ts';
 
 /** What is reviewed: a document, or a change to code. Each question to a model is one durable step. */
@@ -13,9 +13,9 @@ export interface ReviewSubject {
   review(input: ReviewInput, again?: ReviewAgain): Promise<string>;
   /** Called with the review that counts in a round. */
   onReview(review: string, round: number): Promise<void>;
-  /** Makes the change that a review asks for. What can't be accepted goes to a person. */
+  /** Makes the change that a review asks for. A result that can't be accepted goes to a person. */
   revise(text: string, review: string, ledger: Ledger, round: number): Promise<Revised>;
-  /** Why what a reviewer approves waits for a person all the same; null: it does not. */
+  /** Why a person has to look at it although the reviewer approves; null: no need. */
   needsPerson?(): Promise<string | null>;
 }
 
@@ -24,29 +24,29 @@ export interface DocumentPhase {
   /** Checks a draft, and has its errors repaired. */
   check(draft: string, round: number): Promise<CheckedText>;
   openQuestions(draft: string): string[];
-  /** Up to which tier an open finding contradicts an approval: a design can be improved later, a claim holds or not. */
+  /** Up to which tier an open finding contradicts an approval: a design can be improved later, a claim is true or false. */
   blockingTier(draft: string): 1 | 2;
-  /** Marks findings that prove nothing. Absent for a reviewer that can't look at the code. */
+  /** Marks findings without evidence. Absent for a reviewer that can't look at the code. */
   weigh?: ((review: Review, draft: string) => Promise<Weighed>) | undefined;
-  /** The draft with what a review settles. Called for each reply, also for one that has to be asked for again. */
+  /** The draft with the answers of a review in it. Called for each reply, also for one that is asked for again. */
   settle(draft: string, review: Review): string;
-  /** The draft as a person approved it: its open questions are answered by that. */
+  /** The draft as a person approved it: the approval answers its open questions. */
   approve(draft: string, decision: Decision): string;
 }
 
 export interface CheckedText {
   text: string;
-  /** Why it can't be reviewed or approved as it stands; null: it can. */
+  /** Why it can't be reviewed or approved; null: it can. */
   obstacle: string | null;
 }
 
 export interface ReviewInput {
   round: number;
-  /** The last round that there may be, as far as is known in this one. */
+  /** The last possible round, as far as is known in this one. */
   maxRounds: number;
   /** The draft, or the diff. */
   text: string;
-  /** As the last review saw it; null in the first round. */
+  /** The text of the last review; null in the first round. */
   previous: string | null;
   ledger: Ledger;
 }
@@ -56,41 +56,39 @@ export interface ReviewAgain {
   problems: string[];
 }
 
-/** `ledger`: with what the revision's author says of the findings. */
+/** `ledger`: with what the author of the revision says about the findings. */
 export type Revised = { ok: true; text: string; ledger: Ledger } | { ok: false; reason: string };
 
 type ReviewEnding = { verdict: 'APPROVED' } | { verdict: 'DISCUSS'; reason: string };
-export type LoopEnding = ReviewEnding | { verdict: 'DROPPED'; decision: Decision };
 
 export type ReviewOutcome = {
   text: string;
   rounds: number;
   ledger: Ledger;
-  /** What people decided on the way. */
+  /** Of people, in their order. */
   decisions: Decision[];
-} & LoopEnding;
+} & (ReviewEnding | { verdict: 'DROPPED'; decision: Decision });
 
 export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
-  /** Absent: what the loop can't decide ends in DISCUSS at once. */
-  decide?: AskPerson;
-  decidedBefore?: DecidedBefore;
+  /** Absent: no person can be asked, and the loop ends in DISCUSS instead. */
+  decider?: Pick<Decider, 'ask' | 'decidedBefore'>;
 }
 
 /**
- * Check → review → revise, until it ends; code has no check of its own. Each way round costs one of `maxRounds`, and has at
- * most two repairs, one repeated review and one repeated revision, so the number of calls is bounded whatever the models
- * answer:
+ * Check → review → revise, until it ends; code has no check. Each round costs one of `maxRounds` and has at most two
+ * repairs, one repeated review and one repeated revision: the number of calls is bounded whatever the models answer.
  *
  *   checking  – errors → repair (at most twice) → checking; still errors → asking; none → reviewing
- *   reviewing – not readable, or it contradicts itself → asked once more; still so → asking
- *               APPROVED, no open question, nothing that needs a person → APPROVED;  DISCUSS → asking
+ *   reviewing – unreadable, or it contradicts itself → asked once more; still so → asking
+ *               APPROVED, no open question, no need for a person → APPROVED;  DISCUSS → asking
  *               REVISE: the same finding twice on an unchanged text, or the last round → asking; else revising
  *   revising  – not acceptable → asking; else checking. Code whose gates fail rejects the loop
  *   asking    – not decided yet → DISCUSS;  a person approves → APPROVED, unless the checks fail;  drops → DROPPED
- *               a person asks for a change → revising, with as many further rounds as there were in the beginning
+ *               a person asks for a change → revising, with `maxRounds` further rounds
  */
 export async function reviewLoop(first: string, subject: ReviewSubject, options: LoopOptions): Promise<ReviewOutcome> {
   const { document } = subject;
+  const { decider } = options;
   const decisions: Decision[] = [];
   let { maxRounds } = options;
   let text = first;
@@ -102,41 +100,44 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
   };
 
   for (let round = 1; ; round++) {
-    const checked = document === undefined ? null : await document.check(text, round);
-    const obstacle = checked?.obstacle ?? null;
-    const reviewed = checked?.text ?? text;
+    const { text: reviewed, obstacle } = (await document?.check(text, round)) ?? { text, obstacle: null };
     text = reviewed;
     let review = '';
     let asked: string[] = [];
     let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
     if (obstacle === null) {
-      const read = await readableReview({ round, maxRounds, text, previous, ledger }, subject, options);
+      const read = await usableReview({ round, maxRounds, text, previous, ledger }, subject, options);
       ({ text, reply: review } = read);
       update(read.ledger, round);
       asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
       const reason = ending?.verdict === 'APPROVED' ? await subject.needsPerson?.() : null;
       if (reason) ending = { verdict: 'DISCUSS', reason };
-      // More rounds than in the run that asked must not take back what a person answered.
-      const answered = ending === null ? (options.decidedBefore?.(text) ?? null) : null;
+      // A run with more rounds than the one that asked must not drop what a person answered.
+      const answered = ending === null ? (decider?.decidedBefore(text) ?? null) : null;
       if (answered !== null) ending = { verdict: 'DISCUSS', reason: answered };
     }
 
     for (let isRefused = false; ; isRefused = true) {
       if (ending?.verdict === 'APPROVED') return { ...ending, text, rounds: round, ledger, decisions };
       if (ending !== null) {
+        const { reason } = ending;
         const openQuestions = [...new Set([...asked, ...(document?.openQuestions(text) ?? [])])];
-        const point = { reason: ending.reason, text, review, obstacle, openQuestions };
-        const discussed = await discuss(point, ledger, round, options.decide);
-        update(discussed.ledger, round);
-        const { decision } = discussed;
-        if (decision !== null) decisions.push(decision);
-        if (decision?.kind === 'approve') text = document?.approve(text, decision) ?? text;
-        if (discussed.ending !== null) return { ...discussed.ending, text, rounds: round, ledger, decisions };
+        const decision = (await decider?.ask({ reason, text, review, obstacle, openQuestions })) ?? null;
+        // A draft that fails the checks can't be approved, by a person either.
+        const isTaken = decision !== null && (decision.kind !== 'approve' || obstacle === null);
+        if (!isTaken) return { ...ending, text, rounds: round, ledger, decisions };
+        decisions.push(decision);
+        update(recordDecision(ledger, decision, round), round);
+        if (decision.kind === 'approve') {
+          text = document?.approve(text, decision) ?? text;
+          return { verdict: 'APPROVED', text, rounds: round, ledger, decisions };
+        }
+        if (decision.kind === 'drop') return { verdict: 'DROPPED', decision, text, rounds: round, ledger, decisions };
         // A revision that was refused has used up its round.
         if (isRefused) round += 1;
         maxRounds = round + options.maxRounds;
-        review = decision?.document ?? review;
+        review = decision.document;
       }
       const revised = await subject.revise(text, review, ledger, round);
       if (revised.ok) {
@@ -161,9 +162,9 @@ function emitLedger({ findings }: Ledger, round: number, { emit }: LoopOptions):
 interface ReadReview {
   review: Review;
   reply: string;
-  /** With what the review settles. */
+  /** With the answers of the review in it. */
   text: string;
-  /** With this review in it; as before if the review can't be acted on. */
+  /** With this review in it; unchanged if the review can't be acted on. */
   ledger: Ledger;
   /** Why it can't be acted on. */
   objections: string[];
@@ -171,14 +172,13 @@ interface ReadReview {
   wrong: string[];
 }
 
-/** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts as it is. */
-async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit }: LoopOptions): Promise<ReadReview> {
+/** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts in any case. */
+async function usableReview(input: ReviewInput, subject: ReviewSubject, { emit }: LoopOptions): Promise<ReadReview> {
   const { round } = input;
   const read = async (reply: string, text: string): Promise<ReadReview> => {
     const stated = readReview(reply);
     const weighed = (await subject.document?.weigh?.(stated, text)) ?? { review: stated, wrong: [] };
-    const draftChanged = input.previous !== input.text;
-    const result = { ...weighed, reply, ...judge(weighed.review, { ...input, text }, draftChanged, subject.document) };
+    const result = { ...weighed, reply, ...judge(weighed.review, input, text, subject.document) };
     const { verdict, findings } = result.review;
     const count = (tier: number): number => findings.filter((finding) => finding.tier === tier).length;
     const tiers: [number, number, number] = [count(1), count(2), count(3)];
@@ -192,9 +192,9 @@ async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit
   const problems = [...result.objections, ...result.wrong];
   if (problems.length > 0) {
     const { reply: earlier } = result;
-    // What the first reply answered stays answered, even if the second doesn't repeat it.
+    // Questions that the first reply answered stay answered, even if the second doesn't repeat it.
     const again = await read(await subject.review(input, { earlier, problems }), result.text);
-    // A review that only cited something wrong is better than none.
+    // A review with a wrong citation is better than an unusable one.
     const isBetter = again.objections.length === 0 || result.objections.length > 0;
     emit({ type: 'set-aside', what: 'verdict', round, text: isBetter ? earlier : again.reply });
     if (isBetter) result = again;
@@ -203,14 +203,14 @@ async function readableReview(input: ReviewInput, subject: ReviewSubject, { emit
   return result;
 }
 
-/** An approval is contradicted by an open question in the text itself, and by a blocking finding that is still open. */
+/** An open question in the text, or a blocking finding that is still open, contradicts an approval. `before`: with earlier answers. */
 function judge(
   review: Review,
-  { round, ledger: earlier, text: before }: ReviewInput,
-  draftChanged: boolean,
+  { round, ledger: earlier, previous, text: reviewed }: ReviewInput,
+  before: string,
   document: DocumentPhase | undefined,
 ): Pick<ReadReview, 'text' | 'ledger' | 'objections'> {
-  const ledger = recordReview(earlier, review, { round, draftChanged });
+  const ledger = recordReview(earlier, review, { round, draftChanged: previous !== reviewed });
   const objections = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
   const text = document?.settle(before, review) ?? before;
   if (review.verdict === 'APPROVED') {
@@ -225,7 +225,7 @@ function judge(
   return { text, ledger: objections.length === 0 ? ledger : earlier, objections };
 }
 
-/** How a review ends the rounds; null: revise, and there is a round left to review the revision. */
+/** How a review ends the loop; null: the text is revised, and a round is left to review it again. */
 function endingOf(
   { review, ledger, objections }: ReadReview,
   { round, maxRounds }: { round: number; maxRounds: number },
@@ -241,38 +241,8 @@ function endingOf(
   return end(`${openFindings(ledger).length} finding(s) still open after ${round} review round(s)`);
 }
 
-function reasonToDiscuss(review: Review): string {
-  const questions = review.questionsForOrchestrator;
+function reasonToDiscuss({ questionsForOrchestrator: questions }: Review): string {
   return questions.length > 0
     ? `the reviewer asks: ${questions.join(' / ')}`
     : 'the reviewer asks for a person’s decision';
-}
-
-interface Discussed {
-  /** Null: revise by the decision. */
-  ending: LoopEnding | null;
-  /** With the decision in it. */
-  ledger: Ledger;
-  decision: Decision | null;
-}
-
-/** An item waits until a person decides, and keeps waiting after an approval of what can't be approved. */
-async function discuss(
-  point: OpenPoint,
-  ledger: Ledger,
-  round: number,
-  ask: AskPerson | undefined,
-): Promise<Discussed> {
-  const decision = (await ask?.(point)) ?? null;
-  const waiting: Discussed = { ending: { verdict: 'DISCUSS', reason: point.reason }, ledger, decision: null };
-  if (decision === null) return waiting;
-  const decided = { ledger: recordDecision(ledger, decision, round), decision };
-  switch (decision.kind) {
-    case 'approve':
-      return point.obstacle === null ? { ...decided, ending: { verdict: 'APPROVED' } } : waiting;
-    case 'drop':
-      return { ...decided, ending: { verdict: 'DROPPED', decision } };
-    case 'revise':
-      return { ...decided, ending: null };
-  }
 }

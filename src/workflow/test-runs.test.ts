@@ -15,7 +15,7 @@ interface Played {
   close(): void;
 }
 
-/** Runs that end as they are told to, one after another, over a journal that may be opened again. */
+/** Test runs with these outcomes, one after another, over a journal that can be opened again. */
 function play(file: string, outcomes: TestOutcome[]): Played {
   const journal = testJournal(file);
   const ran: string[] = [];
@@ -31,20 +31,21 @@ function play(file: string, outcomes: TestOutcome[]): Played {
     },
     dropIgnored: async () => [],
   };
-  const runs = createTestRuns({
-    suite: { runner: 'node', command: 'x', folder: '', isTestFile: () => true, run },
-    worktree: worktree as Worktree,
-    setUp: {
-      first: async () => false,
-      ensure: async () => undefined,
-      same: async () => ({ removed: [] }),
-      afterBaseline: async () => undefined,
-      afterWriting: async (_, tree) => ({ tree, problem: null }),
+  const runs = createTestRuns(
+    {
+      worktree: worktree as Worktree,
+      setUp: {
+        first: async () => false,
+        ensure: async () => undefined,
+        same: async () => ({ removed: [] }),
+        afterBaseline: async () => undefined,
+        afterWriting: async (_, tree) => ({ tree, problem: null }),
+      },
+      baseTree: 'base',
+      ...testItem({ journal }),
     },
-    baseTree: 'base',
-    ...testItem({ journal }),
-    checkout: { checked: (step) => step(), before: (work) => work(), check: async () => undefined },
-  });
+    { runner: 'node', command: 'x', folders: [''], isTestFile: () => true, run },
+  );
   return { runs, ran, close: () => journal.close() };
 }
 
@@ -88,20 +89,23 @@ test.each<[string, TestOutcome[]]>([
 test.each<[TestOutcome, TestOutcome[]]>([
   ['timed-out', ['timed-out', 'timed-out']],
   ['no-report', ['no-report', 'passed', 'no-report']],
-])('twice %s is told to the writer in the same words, until a run has a report', async (outcome, outcomes) => {
-  const file = join(await testFolder(), 'journal.db');
-  const first = play(file, [...outcomes]);
-  const told = await first.runs.after({ step: 'green-1', tree: 'code' });
-  expect(told).toMatchObject({ outcome });
-  first.close();
-  const second = play(file, [...outcomes]);
-  expect(await second.runs.after({ step: 'green-1', tree: 'code' })).toEqual(told);
-  expect(second.ran).toHaveLength(outcomes.length);
-  second.close();
-  const third = play(file, ['passed']);
-  expect(await third.runs.after({ step: 'green-1', tree: 'code' })).toMatchObject({ outcome: 'passed' });
-  third.close();
-});
+])(
+  'a run that is twice %s is reported to the writer in the same words, until a run has a report',
+  async (outcome, outcomes) => {
+    const file = join(await testFolder(), 'journal.db');
+    const first = play(file, [...outcomes]);
+    const told = await first.runs.after({ step: 'green-1', tree: 'code' });
+    expect(told).toMatchObject({ outcome });
+    first.close();
+    const second = play(file, [...outcomes]);
+    expect(await second.runs.after({ step: 'green-1', tree: 'code' })).toEqual(told);
+    expect(second.ran).toHaveLength(outcomes.length);
+    second.close();
+    const third = play(file, ['passed']);
+    expect(await third.runs.after({ step: 'green-1', tree: 'code' })).toMatchObject({ outcome: 'passed' });
+    third.close();
+  },
+);
 
 test.each<[string, TestOutcome[], string]>([
   ['is late twice', ['timed-out', 'timed-out'], 'ceiling'],

@@ -1,30 +1,37 @@
 import { AgentosError } from '../core/errors.ts';
 import { cutMiddle } from '../core/reason.ts';
-import { isRead, type TestRun } from '../testing/port.ts';
+import { openCommit } from '../git/repository.ts';
+import { setupWithBuild } from '../process/setup.ts';
+import { isRead, type TestRun, type TestRunOptions, type TestSuite } from '../testing/port.ts';
+import { mayHoldTests } from '../testing/test-files.ts';
+import { type Baseline, baselineOf, loadWarning, whyNoBaseline } from '../verification/baseline.ts';
 import { countsOfRun, whyNothingRan } from '../verification/test-key.ts';
-import type { ImplementContext } from './implement-item.ts';
+import type { WorktreeContext } from './worktree-item.ts';
 
-export type TestRunsContext = Pick<
-  ImplementContext,
-  'suite' | 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'
->;
+/** The tests of an item: what runs them, and how they were before anything was written. */
+export interface Tests {
+  suite: TestSuite;
+  runs: TestRuns;
+  baseline: Baseline;
+}
 
-export interface RunTests {
+/** Null if the policy is `off`: then no test runs. */
+export async function openTests(context: WorktreeContext, suite: TestSuite): Promise<Tests | null> {
+  if (context.config.implement.policy === 'off') return null;
+  const runs = createTestRuns(context, suite);
+  return { suite, runs, baseline: await readBaseline(context, suite, runs) };
+}
+
+interface RunTests extends Pick<TestRunOptions, 'files' | 'coverage' | 'lacksCode'> {
   /** The step's name: `red-1`. */
   step: string;
   /** The state of the worktree in which they run. */
   tree: string;
-  files?: readonly string[];
-  coverage?: boolean;
-  /** The code is not there yet, or was taken out again. */
-  lacksCode?: boolean;
-  /** Install what the state needs, where that is not installed. Without it the tests run with what is. */
+  /** Run the set-up for this state if it has not run. Otherwise the tests use what is installed. */
   installs?: boolean;
-  /** Another check of the checkout follows soon, and covers this run. */
-  isFollowed?: boolean;
 }
 
-export interface TestsRun extends TestRun {
+interface TestsRun extends TestRun {
   /** Files that git ignores, and that were removed before the tests ran. */
   dropped: string[];
   /** Where they ran, which their messages name; absent in a checkpoint of an older version. */
@@ -32,10 +39,11 @@ export interface TestsRun extends TestRun {
 }
 
 export interface TestRuns {
-  /** The tests before anything is written. Fails where `refuse` says why nothing can be built on them. */
+  /** The tests before anything is written. Fails if `refuse` gives a reason. */
   baseline(refuse: (run: TestRun) => Promise<string | null>): Promise<TestRun>;
-  after(run: RunTests): Promise<TestsRun>;
-  /** One run, whatever comes of it: no step, and made only once. */
+  /** `isFollowed`: another check of the checkout follows soon, and covers this run. */
+  after(run: RunTests & { isFollowed?: boolean }): Promise<TestsRun>;
+  /** A single run, with or without a report, that is not a step. */
   once(run: RunTests): Promise<TestsRun>;
 }
 
@@ -49,14 +57,23 @@ const MOST_MESSAGE = 4_000;
  *   timed out                    – run once more; again: the written code hangs, which is reported to the writer
  *   no report                    – the same if the base still gives a report; otherwise as if it could not be started
  *
- * A failure without a report is stored under a step of its own, so that the same call is not paid for again. It counts
- * only as long as a new run has no report either.
+ * A failure without a report is stored as a step of its own, so that the writer's next call has the same prompt and is not
+ * paid for again. It is used only if a new run has no report either.
  */
-export function createTestRuns(context: TestRunsContext): TestRuns {
-  const { suite, worktree, setUp, baseTree, step: durable, emit, signal, checkout } = context;
-
-  const runOnce = async (step: string, run: () => Promise<TestRun>): Promise<TestRun> => {
-    const found = await run();
+export function createTestRuns(
+  {
+    worktree,
+    setUp,
+    baseTree,
+    step: durable,
+    emit,
+    signal,
+    checkout,
+  }: Pick<WorktreeContext, 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'>,
+  suite: TestSuite,
+): TestRuns {
+  const run = async (step: string, options: Omit<TestRunOptions, 'signal'>): Promise<TestRun> => {
+    const found = await suite.run({ ...options, signal });
     const { command, outcome, exitCode, durationMs } = found;
     emit({ type: 'tests-ran', step, command, outcome, exitCode, counts: countsOfRun(found), durationMs });
     return found;
@@ -67,40 +84,27 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
     files: files ?? null,
   });
 
-  const runIn = async ({
-    step,
-    tree,
-    files,
-    coverage,
-    lacksCode = false,
-    installs = false,
-  }: RunTests): Promise<TestsRun> => {
+  const runIn = async ({ step, tree, installs, ...options }: RunTests): Promise<TestsRun> => {
     await worktree.restore(tree);
     const dropped = await worktree.dropIgnored();
     if (installs) await setUp.ensure(tree);
     const { removed } = await setUp.same(tree);
-    const wish = {
-      lacksCode,
-      ...(files === undefined ? {} : { files }),
-      ...(coverage === undefined ? {} : { coverage }),
-    };
-    const found = await runOnce(step, () => checkout.before(() => suite.run({ ...wish, signal })));
+    const found = await checkout.before(() => run(step, options));
     return { ...stored(found), dropped: [...dropped, ...removed], directory: worktree.directory };
   };
 
   return {
     async baseline(refuse) {
       const step = 'baseline';
-      // Nothing is written yet, so that there is nothing to guard against and nothing to remove.
-      const run = (): Promise<TestRun> => runOnce(step, () => suite.run({ signal }));
+      // Nothing is written yet: no agent has to be guarded against, and no file removed.
       const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
         await worktree.restore(baseTree);
         if (suite.fetchesFirst) {
           await suite.run({ signal, fetches: true });
           await worktree.restore(baseTree);
         }
-        const first = await run();
-        const found = first.outcome === 'timed-out' ? await run() : first;
+        const first = await run(step, {});
+        const found = first.outcome === 'timed-out' ? await run(step, {}) : first;
         if (!isRead(found)) throw cannotRun(found);
         const why = await refuse(found);
         if (why !== null) throw new AgentosError({ code: 'tests-cannot-run', command: found.command, detail: why });
@@ -110,8 +114,8 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
       return value.run;
     },
 
-    async after(asked) {
-      const { step, isFollowed = false } = asked;
+    async after({ isFollowed = false, ...asked }) {
+      const { step } = asked;
       const inputs = inputsOf(asked);
       let unread: TestsRun | null = null;
       const read = async (): Promise<TestsRun> => {
@@ -146,7 +150,7 @@ export function createTestRuns(context: TestRunsContext): TestRuns {
 function cannotRun(run: TestRun): AgentosError {
   return new AgentosError(
     { code: 'tests-cannot-run', command: run.command, detail: whyNothingRan(run) ?? 'no report was read' },
-    // Waiting as long once more would end the same way.
+    // Another attempt would time out as well.
     { retry: run.outcome === 'timed-out' ? 'ceiling' : 'transient' },
   );
 }
@@ -159,4 +163,33 @@ function stored(run: TestRun): TestRun {
     cases: run.cases.map((test) => ({ ...test, message: test.message === null ? null : shortened(test.message) })),
     loadFailures: run.loadFailures.map(({ file, message }) => ({ file, message: shortened(message) })),
   };
+}
+
+/** For the writer. */
+export function ignoredNote(dropped: readonly string[]): string[] {
+  return dropped.length === 0
+    ? []
+    : [
+        `git ignores these files, so they are not part of the branch and were removed: ${dropped.slice(0, 20).join(', ')}`,
+      ];
+}
+
+/** The tests of the base: a test that failed before is not blamed on a change. */
+async function readBaseline(context: WorktreeContext, suite: TestSuite, runs: TestRuns): Promise<Baseline> {
+  const { git, base, emit } = context;
+  const run = await runs.baseline(async (found) => {
+    const paths = found.outcome === 'no-tests' ? (await openCommit(git, base)).paths : [];
+    const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
+    const why = whyNoBaseline(found, suite.runner, testFiles);
+    return why === null || found.loadFailures.length === 0 ? why : `${why}${await buildHint(context)}`;
+  });
+  const warning = loadWarning(run);
+  if (warning !== null) emit({ type: 'notice', text: `${warning}${await buildHint(context)}` });
+  return baselineOf(run);
+}
+
+/** What to configure if the tests need a build; empty if a set-up is configured. */
+async function buildHint({ config, worktree, itemEnv }: WorktreeContext): Promise<string> {
+  const setup = config.implement.setup === null ? await setupWithBuild(worktree.directory, itemEnv['PATH']) : null;
+  return setup === null ? '' : `. If they need a build, write in agentos.yaml: implement: { setup: '${setup}' }`;
 }

@@ -19,7 +19,7 @@ const RUN: TestRun = {
   tail: 'the tail',
 };
 
-test('a run is told as its counts, and what failed and why within bounds', () => {
+test('a run is described by its counts, and what failed and why, within bounds', () => {
   const failed = (name: string, message: string) => ({
     file: 'a.test.js',
     name,
@@ -48,7 +48,7 @@ test('a run is told as its counts, and what failed and why within bounds', () =>
   expect(text).toMatch(/… and \d+ more failures$/);
 });
 
-test('a run without a report is told by its last words', () => {
+test('a run without a report is described by the end of its output', () => {
   const text = describeTrial({ ...RUN, outcome: 'timed-out' }, NO_BASELINE);
   expect(text).toBe('the tests did not end in time: npm test.\n\nthe tail');
 });
@@ -65,9 +65,8 @@ test.each([
       restore: async () => undefined,
       dropIgnored: async () => [],
     };
-    const trials = createTrials(
+    const run = createTrials(
       {
-        suite: { runner: 'node', command: 'x', folder: '', isTestFile: () => true, run: async () => RUN },
         worktree: worktree as Worktree,
         setUp: {
           first: async () => false,
@@ -82,13 +81,16 @@ test.each([
         portable: (text) => text,
       },
       {
-        baseline: () => expect.unreachable('no baseline'),
-        after: () => expect.unreachable('no gate'),
-        once: async () => (isStored ? expect.unreachable('it ran once more') : { ...RUN, durationMs, dropped: [] }),
+        suite: { runner: 'node', command: 'x', folders: [''], isTestFile: () => true, run: async () => RUN },
+        runs: {
+          baseline: () => expect.unreachable('no baseline'),
+          after: () => expect.unreachable('no gate'),
+          once: async () => (isStored ? expect.unreachable('it ran once more') : { ...RUN, durationMs, dropped: [] }),
+        },
+        baseline: NO_BASELINE,
       },
-      NO_BASELINE,
+      { step: 'code-1', phase: 'code', start: 'tree' },
     );
-    const run = trials({ step: 'code-1', phase: 'code', start: 'tree' });
     for (let count = 0; ; count++) {
       if ('refused' in (await run(null))) {
         journal.close();

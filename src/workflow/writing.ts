@@ -1,96 +1,70 @@
-import type { WriteReply, WritingPhase } from '../agent/port.ts';
+import type { WriteReply, Writer, WritingPhase } from '../agent/port.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import { boundedLines } from '../core/lines.ts';
-import type { ModelUse, Usage } from '../core/money.ts';
 import type { StepContext } from '../journal/port.ts';
-import type { ImplementContext } from './implement-item.ts';
-import type { Trials } from './trials.ts';
+import type { Tests } from './test-runs.ts';
+import { createTrials } from './trials.ts';
+import type { WorktreeContext } from './worktree-item.ts';
 
-/** What the engine says of a state of the worktree. */
+/** What the engine says about a tree. */
 export interface Judgement {
-  /** The state to continue with: what may not stay is undone in it. */
+  /** The tree to continue with, without forbidden changes. */
   tree: string;
   /** Empty: it is accepted. */
   problems: string[];
   /** The gate that these problems belong to. */
   gate: string;
-  /** The titles of the new tests, where all of them pass before the code. */
+  /** The titles of the new tests, if all of them pass before the code. */
   passing?: readonly string[];
 }
 
-/** Instead of a failure: the item ends, or the writer is called again with this. */
+/** A tree without forbidden changes, and notes on these for the writer. */
+export interface Limited {
+  tree: string;
+  notes: string[];
+}
+
+/** Instead of a failure: the item ends, or the writer is called again with these failures. */
 export type Instead = 'end' | { failures: readonly string[] };
 
 export interface Writing {
   phase: WritingPhase;
-  /** `tests`, `code`, `revise-1`: the number of the call follows it in the step's name. */
+  /** `tests`, `code`, `revise-1`: a step's name is this and the number of the call. */
   name: string;
   start: string;
   /** The whole task; from the second call on with what the engine found. */
   task: (failures: readonly string[], round: number) => string;
   judge: (tree: string, step: string, round: number) => Promise<Judgement>;
-  /** Asked before the item fails, when the calls are used up; null: it fails. */
+  /** Called before the item fails, when the calls are used up; null: it fails. */
   instead?: (judgement: Judgement, round: number) => Promise<Instead | null>;
-  /** The state without what may not stay, before anything is installed for it; `failures`: of the call before. */
-  limit?: (tree: string, step: string, failures: readonly string[]) => Promise<{ tree: string; notes: string[] }>;
+  /** Undoes what is forbidden, before the set-up runs; `failures`: of the call before. */
+  limit?: (tree: string, step: string, failures: readonly string[]) => Promise<Limited>;
 }
-
-interface Written {
-  tree: string;
-  text: string;
-  /** The model that wrote, as its vendor says; null where it doesn't. */
-  answered: string | null;
-  costUsd: number | null;
-  usage: Usage;
-  metered: boolean;
-  models?: ModelUse[];
-}
-
-/** What a call needs of the item that it is for. */
-export type WriterContext = Pick<
-  ImplementContext,
-  | 'id'
-  | 'writer'
-  | 'worktree'
-  | 'setUp'
-  | 'isNewWorktree'
-  | 'maxRounds'
-  | 'prompts'
-  | 'journal'
-  | 'step'
-  | 'spending'
-  | 'models'
-  | 'checkout'
-  | 'clock'
-  | 'signal'
-  | 'emit'
-  | 'onProgress'
-  | 'mask'
-  | 'portable'
->;
 
 /** Calls the writer, and records who wrote what. */
 export interface WriterCalls {
-  /** Calls the writer until its work is accepted or `instead` ends it; returns the state of the worktree then. */
+  /** Calls the writer until its work is accepted or `instead` ends it; returns the tree. */
   write: (writing: Writing) => Promise<string>;
   /** The models that wrote in each phase. */
   authors: Record<WritingPhase, ReadonlySet<string>>;
 }
 
+type WritingContext = WorktreeContext & { writer: Writer };
+
 /**
- * The writer is called until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run
- * of an item that failed like this gets as many calls again: what was written and found is kept.
+ * Calls the writer until the engine accepts what is in the worktree, at most `maxRounds` times in one run. A later run of an
+ * item that failed like this gets as many calls again, on top of what was written.
  */
-export function createWriterCalls(context: WriterContext, trials: Trials | null): WriterCalls {
-  const { worktree, maxRounds, writer, mask, spending, models } = context;
+export function createWriterCalls(context: WritingContext, tests: Tests | null): WriterCalls {
+  const { worktree, maxRounds, mask, portable, spending, models, setUp } = context;
   const authors = { tests: new Set<string>(), code: new Set<string>() };
   const call = async (step: string, phase: WritingPhase, tree: string, task: string): Promise<string> => {
-    const value = await callWriter(context, { step, phase, tree, task, trials });
-    const model = models.last('implementer') ?? writer.spec;
-    spending.add('implementer', model, value);
-    authors[phase].add(mask(value.answered ?? context.portable(model)));
-    return value.tree;
+    const written = await callWriter(context, { step, phase, tree, task, tests });
+    const model = models.last('implementer');
+    spending.add('implementer', model, written);
+    authors[phase].add(mask(written.answered ?? portable(model)));
+    return written.tree;
   };
   return {
     authors,
@@ -98,11 +72,10 @@ export function createWriterCalls(context: WriterContext, trials: Trials | null)
       const judged = async (written: string, step: string, round: number): Promise<Judgement> => {
         if (phase === 'tests') return judge(written, step, round);
         const limited = (await limit?.(written, step, failures)) ?? { tree: written, notes: [] };
-        const { tree: installed, problem } = await context.setUp.afterWriting(tree, limited.tree, step);
-        const judgement =
-          problem === null
-            ? await judge(installed, step, round)
-            : { tree: installed, problems: [problem], gate: 'set-up' };
+        const installed = await setUp.afterWriting(tree, limited.tree, step);
+        if (installed.problem !== null)
+          return { tree: installed.tree, problems: [installed.problem, ...limited.notes], gate: 'set-up' };
+        const judgement = await judge(installed.tree, step, round);
         const { problems } = judgement;
         return problems.length === 0 ? judgement : { ...judgement, problems: [...problems, ...limited.notes] };
       };
@@ -146,15 +119,15 @@ interface WriterCall {
   step: string;
   tree: string;
   task: string;
-  trials: Trials | null;
+  tests: Tests | null;
 }
 
-async function callWriter(context: WriterContext, call: WriterCall): Promise<Written> {
-  const { phase, step, tree, task, trials } = call;
+async function callWriter(context: WritingContext, call: WriterCall): Promise<WriteReply & { tree: string }> {
+  const { phase, step, tree, task, tests } = call;
   const { id, writer, worktree, journal, emit, onProgress, signal, clock, mask, checkout } = context;
   const system = context.prompts.fill('implementer');
-  const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<Written> => {
-    // An agent that was stopped in the middle continues with the files it has, if they are here; other writers start over.
+  const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<WriteReply & { tree: string }> => {
+    // An agent that was killed continues with the files it has, if the worktree is still there; other writers start over.
     const continues = writer.writesByItself && earlierStarts > 0 && !context.isNewWorktree;
     if (!continues) await worktree.restore(tree);
     let durationMs = 0;
@@ -169,7 +142,7 @@ async function callWriter(context: WriterContext, call: WriterCall): Promise<Wri
         item: id,
         phase,
         journal,
-        ...(trials === null ? {} : { runTests: trials({ step, phase, start: tree }) }),
+        ...(tests === null ? {} : { runTests: createTrials(context, tests, { step, phase, start: tree }) }),
         signal,
         onProgress,
         onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
@@ -177,9 +150,8 @@ async function callWriter(context: WriterContext, call: WriterCall): Promise<Wri
       durationMs = clock.now() - startedAt;
       return reply;
     };
-    const { text, answered, costUsd, usage, metered, models } = await (writer.writesByItself
-      ? checkout.before(write)
-      : write());
+    const reply = await (writer.writesByItself ? checkout.before(write) : write());
+    const { text, answered, usage, metered, costUsd } = reply;
     emit({
       type: 'model-answered',
       step,
@@ -193,8 +165,7 @@ async function callWriter(context: WriterContext, call: WriterCall): Promise<Wri
       costUsd,
       durationMs,
     });
-    const used = { costUsd, usage, metered, ...(models === undefined ? {} : { models }) };
-    return { tree: await worktree.snapshot(), text: mask(text), answered, ...used };
+    return { ...reply, tree: await worktree.snapshot(), text: mask(text) };
   };
   const keyOf = (spec: string) => ({ name: step, inputs: { writer: spec, system, task, tree } });
   const model = context.models.pick('implementer', writer.spec, keyOf);

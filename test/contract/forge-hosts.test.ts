@@ -3,27 +3,26 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
-import type { HostName } from '../../src/core/remote.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createGitHubForge } from '../../src/forge/github.ts';
 import { createGitHubTracker } from '../../src/forge/github-tracker.ts';
 import { createGitLabForge } from '../../src/forge/gitlab.ts';
 import { createGitLabTracker } from '../../src/forge/gitlab-tracker.ts';
 import { answerMarker, type Forge, type Tracker } from '../../src/forge/port.ts';
-import { createAppToken } from '../../src/host/app-token.ts';
+import { createWholeFetch } from '../../src/host/fetch.ts';
 import { createGitHubClient } from '../../src/host/github-client.ts';
 import { createGitLabClient } from '../../src/host/gitlab-client.ts';
 import type { HostOptions } from '../../src/host/port.ts';
-import { createWholeFetch } from '../../src/host/whole-fetch.ts';
+import { createAppToken } from '../../src/host/token.ts';
 import { testFolder } from '../support/folder.ts';
 import { fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import { EVE, fakeGitLab, GITLAB_TOKEN, OLIVIA } from '../support/hosts/gitlab.ts';
 import { hostedProject } from '../support/hosts/project.ts';
 import { type HostServer, startHost } from '../support/hosts/server.ts';
 
-function options(host: HostName, apiUrl: string, token: string, isApp = false): HostOptions {
+function options(apiUrl: string, token: string, isApp = false): HostOptions {
   const plain = { maxRetries: 0, maxWaitMs: 1_000, onWait: () => undefined };
-  return { ...plain, host, apiUrl, isApp, token: () => Promise.resolve(new Secret(token)) };
+  return { ...plain, apiUrl, isApp, token: () => Promise.resolve(new Secret(token)) };
 }
 
 interface Given {
@@ -58,7 +57,7 @@ async function onGitHub(hasBranch = false): Promise<Given> {
   const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
   const github = await fakeGitHub({ bare });
   github.issue({ number: 42 });
-  const client = createGitHubClient(options('github', github.url, TOKEN));
+  const client = createGitHubClient(options(github.url, TOKEN));
   github.required = ['build'];
   const conclusions = { pending: null, passed: 'success', failed: 'failure' };
   return {
@@ -118,7 +117,7 @@ async function onGitLab(hasBranch = false): Promise<Given> {
   const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
   const gitlab = await fakeGitLab({ bare });
   gitlab.issue({ iid: 42 });
-  const client = createGitLabClient(options('gitlab', `${gitlab.url}/api/v4`, GITLAB_TOKEN));
+  const client = createGitLabClient(options(`${gitlab.url}/api/v4`, GITLAB_TOKEN));
   const states = { pending: 'running', passed: 'success', failed: 'failed' };
   return {
     server: gitlab,
@@ -263,7 +262,7 @@ test('required checks that have not reported yet are pending on GitHub', async (
 test('two hundred open pull requests are three requests on GitHub, and as many when nothing changed', async () => {
   const github = await fakeGitHub();
   for (let number = 1; number <= 201; number++) github.pull({ number });
-  const forge = createGitHubForge(createGitHubClient(options('github', github.url, TOKEN)), 'acme/widget');
+  const forge = createGitHubForge(createGitHubClient(options(github.url, TOKEN)), 'acme/widget');
   expect(await forge.openPullRequests()).toHaveLength(201);
   const asked = github.requests.length;
   const mark = await forge.poll(null);
@@ -304,7 +303,7 @@ test('a GitHub App signs for its token, renews it early, and reports a check run
   await expect(broken()).rejects.toMatchObject({ problem: { code: 'host-token-unusable' } });
 
   const github = await fakeGitHub();
-  const forge = createGitHubForge(createGitHubClient(options('github', github.url, TOKEN, true)), 'acme/widget');
+  const forge = createGitHubForge(createGitHubClient(options(github.url, TOKEN, true)), 'acme/widget');
   await forge.setEvidence('a'.repeat(40), {
     passed: false,
     summary: 'fails: red',

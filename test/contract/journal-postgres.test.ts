@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { type Database, openDatabase } from '../../src/hub/database.ts';
+import { openStoredJournal } from '../../src/journal/journal.ts';
 import { postgresSteps } from '../../src/journal/postgres.ts';
-import { openStoredJournal } from '../../src/journal/stored.ts';
 import { freshDatabase, hasPostgres, type TestPostgres, testPostgres } from '../support/postgres.ts';
 import { journalRules } from './journal-suite.ts';
 

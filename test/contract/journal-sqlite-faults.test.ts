@@ -127,15 +127,16 @@ describe('a damaged SQLite journal', () => {
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
-  it('damage that comes while the journal is open is found by the step that meets it', async () => {
+  it('damage that comes while the journal is open changes no finished step, and the next step that is stored finds it', async () => {
     const journal = open();
-    // More than SQLite keeps in memory, so that the record is read from the file again.
     for (let n = 0; n < 4; n++) await take(journal, `big-${n}`, 3_000_000);
     journal.close();
     const next = open();
     overwrite(8192, Buffer.alloc(readFileSync(file).length - 8192, 0xa5));
-    await expect(take(next, 'big-0')).rejects.toMatchObject({ code: 'journal-damaged' });
+    const { value, replayed } = await next.step({ name: 'big-0', inputs: null }, async () => 'made again');
+    expect([value === 'big-0'.repeat(600_000), replayed]).toEqual([true, true]);
     await expect(take(next, 'other')).rejects.toMatchObject({ code: 'journal-damaged' });
+    await expect(take(next, 'another')).rejects.toMatchObject({ code: 'journal-damaged' });
     expect(open().steps()).toEqual([]);
   });
 });
@@ -199,11 +200,14 @@ describe('a full disk', () => {
       retry: 'permanent',
     });
     await take(journal, 'after');
-    journal.close();
-    const roomy = open();
-    expect(roomy.steps().map((step) => step.name)).toEqual(['before', 'after']);
-    const again = roomy.step({ name: 'too-large', inputs: null }, async ({ earlierStarts }) => earlierStarts);
+    const again = journal.step({ name: 'too-large', inputs: null }, async ({ earlierStarts }) => earlierStarts);
     expect(await again).toEqual({ value: 1, replayed: false });
+    journal.close();
+    expect(
+      open()
+        .steps()
+        .map((step) => step.name),
+    ).toEqual(['before', 'after', 'too-large']);
   });
 
   it.skipIf(!mountable)(
@@ -314,7 +318,7 @@ describe('a SQLite journal that another program writes to', () => {
     const db = new DatabaseSync(file);
     const at = new Date().toISOString();
     const order = Number(db.prepare('SELECT coalesce(max(finish_order), 0) + 1 AS next FROM steps').get()?.['next']);
-    const seal = sealOf({ id, name, startedAt: at, finishedAt: at, finishOrder: order, result });
+    const seal = sealOf({ id, name, startedAt: at }, { finishedAt: at, order, result });
     db.prepare(
       `INSERT OR REPLACE INTO steps (id, name, starts, started_at, finished_at, finish_order, seal, result)
        VALUES (?, ?, 1, ?, ?, ?, ?, ?)`,
@@ -346,9 +350,9 @@ describe('a SQLite journal that another program writes to', () => {
     ]) {
       const journal = open();
       await take(journal, 'one');
-      journal.check?.();
+      journal.check();
       change();
-      expect(problemOf(() => journal.check?.()).code).toBe('journal-damaged');
+      expect(problemOf(() => journal.check()).code).toBe('journal-damaged');
       expect(existsSync(file)).toBe(false);
     }
   });
@@ -357,9 +361,9 @@ describe('a SQLite journal that another program writes to', () => {
     const journal = open();
     await take(journal, 'one');
     const other = open();
-    expect(problemOf(() => journal.check?.()).code).toBe('journal-fenced');
+    expect(problemOf(() => journal.check()).code).toBe('journal-fenced');
     await take(other, 'two');
-    other.check?.();
+    other.check();
   });
 
   it('holds for a later attempt only what the earlier ones said', async () => {

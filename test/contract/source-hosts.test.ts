@@ -1,4 +1,4 @@
-import type { HostName, Selection } from '../../src/core/remote.ts';
+import type { Selection } from '../../src/core/remote.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createGitHubClient } from '../../src/host/github-client.ts';
 import { createGitLabClient } from '../../src/host/gitlab-client.ts';
@@ -9,9 +9,8 @@ import { type FakeGitHub, fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import { EVE, fakeGitLab, GITLAB_TOKEN, OLIVIA } from '../support/hosts/gitlab.ts';
 import { SELECTION, sourceSuite } from './source-suite.ts';
 
-function options(host: HostName, apiUrl: string, token: string): HostOptions {
+function options(apiUrl: string, token: string): HostOptions {
   return {
-    host,
     apiUrl,
     isApp: false,
     token: () => Promise.resolve(new Secret(token)),
@@ -97,7 +96,7 @@ sourceSuite('GitHub', async () => {
     },
     source: (select) =>
       createGitHubSource({
-        client: createGitHubClient(options('github', github.url, TOKEN)),
+        client: createGitHubClient(options(github.url, TOKEN)),
         path: 'acme/widget',
         select: selection(select),
       }),
@@ -157,7 +156,7 @@ sourceSuite('GitLab', async () => {
       }),
     source: (select) =>
       createGitLabSource({
-        client: createGitLabClient(options('gitlab', `${gitlab.url}/api/v4`, GITLAB_TOKEN)),
+        client: createGitLabClient(options(`${gitlab.url}/api/v4`, GITLAB_TOKEN)),
         path: 'acme/tools/widget',
         select: selection(select),
       }),

@@ -281,7 +281,7 @@ echo '{"type":"turn.completed"}'`;
     const running = await start(`[ "$1" = sandbox ] && exit 1\n${TELLS}`, { agent: 'codex' });
     await running.reply;
     expect(await argumentsOf(running)).toContain('--sandbox danger-full-access');
-    expect(running.lines.join()).toContain('no sandbox');
+    expect(running.lines.join()).toContain('without one');
   });
 
   test('finds the gateway in its settings, and no key', async () => {

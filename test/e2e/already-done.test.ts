@@ -115,7 +115,7 @@ test('evidence that is not there is repaired; a claim that the reviewer refutes 
   const { code } = await run('lld', '42', ...MODELS);
   expect(code).toBe(0);
   expect(asked()).toEqual(['draft', 'repair', 'review', 'revise', 'review']);
-  expect(vendor.calls[1]?.text).toContain('src/absent.js is no file at the base commit');
+  expect(vendor.calls[1]?.text).toContain('src/absent.js is not a file at the base commit');
   expect(vendor.calls[1]?.text).toContain('src/main.js:7 is not in the file, which has 1 lines');
   expect(vendor.calls[2]?.text).toContain('Look for a requirement of the issue that is not met');
   expect(vendor.calls[4]?.text).toContain('Judge the design against the issue');
@@ -155,7 +155,7 @@ test('evidence that is never there ends in DISCUSS and can’t be approved; kill
   expect((await run('lld', '42', ...MODELS)).code).toBe(3);
   expect(asked().filter((task) => task === 'draft')).toHaveLength(1);
   expect(asked().filter((task) => task === 'repair').length).toBeLessThanOrEqual(3);
-  expect(await lastItem(repository)).toMatchObject({ reason: expect.stringContaining('src/absent.js is no file') });
+  expect(await lastItem(repository)).toMatchObject({ reason: expect.stringContaining('src/absent.js is not a file') });
   expect((await run('decide', '42', '--approve')).code).toBe(2);
 });
 

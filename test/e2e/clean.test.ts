@@ -91,8 +91,6 @@ test('the worktree of a done item that could not be removed at its end goes with
   expect((await inside(repository, next)).code).toBe(0);
   expect(existsSync(worktreeOf(repository))).toBe(true);
   await rm(join(worktreeOf(repository), 'mine.txt'));
-  // Where earlier versions had them.
-  await leave('.agentos', 'implement-43', branch.replace('42', '43'));
   expect((await inside(repository, ['lld', '43', '--offline'])).code).toBe(0);
   expect(existsSync(worktreeOf(repository))).toBe(false);
   expect(repository.git('worktree', 'list').trim().split('\n')).toHaveLength(1);

@@ -72,7 +72,7 @@ test('the demo goes as recorded, keeps to its folder and off a repository that a
     const before = await readFile(join(demo, path), 'utf8').catch(() => null);
     await writeFile(join(demo, path), text);
     const refused = await agentos(['demo'], { cwd, env });
-    expectRefusal(refused, `holds work that the demo did not leave there: ${path}.`, '--dir <folder>');
+    expectRefusal(refused, `contains changes that the demo did not make: ${path}.`, '--dir <folder>');
     expect(await readFile(join(demo, path), 'utf8')).toBe(text);
     await (before === null ? rm(join(demo, path)) : writeFile(join(demo, path), before));
   }
@@ -110,7 +110,7 @@ test('a folder that is not the demo’s own is refused and left as it is', async
   await writeFile(join(cwd, 'mine/thesis.md'), 'years of work');
   await writeFile(join(cwd, 'file'), '');
   const before = await treeOf(cwd);
-  const taken = 'exists and was not made by the demo.';
+  const taken = 'already exists, and the demo did not create it.';
   for (const [dir, what] of [
     ['mine', taken],
     ['.', taken],

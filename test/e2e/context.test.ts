@@ -90,7 +90,7 @@ test('drafter and reviewer are shown the same code; a run keeps an index, and a 
   expect(shownTo('review')).toBe(shownTo('draft'));
 
   const index = join(repository.root, '.agentos', 'caches', 'context-index');
-  expect((await readFile(index)).toString('latin1', 0, 15)).toBe('agentos-context');
+  expect((await readFile(index)).toString('latin1')).toContain('agentos-context');
   const withIndex = await agentos(['context', '42', '--json'], options);
   await writeFile(index, 'not an index');
   const withDamaged = await agentos(['context', '42', '--json'], options);
@@ -102,5 +102,5 @@ test('drafter and reviewer are shown the same code; a run keeps an index, and a 
   await rm(join(repository.root, 'docs'), { recursive: true });
   await agentos(['lld', '42', ...models], options);
   expect(shownTo('draft')).toBe(first);
-  expect((await readFile(index)).toString('latin1', 0, 15)).toBe('agentos-context');
+  expect((await readFile(index)).toString('latin1')).toContain('agentos-context');
 });

@@ -218,5 +218,5 @@ test('designs are compared; killed, an evaluation is resumed without paying agai
   expect(evaluation.designs.candidates[0].costUsd).toBeGreaterThan(0);
   expect(repository.git('status', '--porcelain', 'docs')).toBe('');
   const refused = await agentos(['resume', '--reviewer', 'offline'], options);
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('stay as they are')]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('can’t be changed')]);
 });

@@ -5,11 +5,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createExplore, type ExploreOptions } from '../../src/agent/explore.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
-import { Secret } from '../../src/core/secret.ts';
 import { createGit } from '../../src/git/git.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { createVendorProvider } from '../../src/models/create.ts';
 import type { ModelCall } from '../../src/workflow/item.ts';
+import { throughGateway } from '../support/gateway.ts';
 import type { Call } from '../support/model-with-tools.ts';
 import { ISSUE, lldFor, review, roundOf, script, taskOf, vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
@@ -236,10 +236,11 @@ describe('a question to a vendor', () => {
     const { vendor, repository } = await scene(answer);
     const journal = openSqliteJournal(join(repository.home, 'journal.db'), { clock: systemClock });
     onTestFinished(() => journal.close());
-    const access = { key: new Secret('sk-test-1234567890abcdef'), baseUrl: vendor.url };
+    const asked = parseModelSpec(spec) as VendorSpec;
+    const { forget, ...access } = await throughGateway(vendor, asked);
     const provider = createVendorProvider({
       ...access,
-      spec: parseModelSpec(spec) as VendorSpec,
+      spec: asked,
       idleTimeoutMs: 20_000,
       ceilingMs: 60_000,
     });
@@ -264,7 +265,7 @@ describe('a question to a vendor', () => {
         at: { tree: repository.git('rev-parse', 'HEAD^{tree}'), commit: repository.git('rev-parse', 'HEAD') },
         withholds: role === 'reviewer',
       });
-    return { vendor, ask, lines };
+    return { vendor, ask, lines, forget };
   }
 
   test.each(SPECS)('%s calls tools, and is held to its tokens', async (spec) => {
@@ -305,12 +306,13 @@ describe('a question to a vendor', () => {
 
   test('an answer that is none is not stored, after tools as before', async () => {
     let answers = 0;
-    const { vendor, ask } = await asking('google:gemini-3-pro-preview', (call) => {
+    const { vendor, ask, forget } = await asking('google:gemini-3-pro-preview', (call) => {
       if (call.toolResults.length === 0) return calling(['list', {}]);
       answers += 1;
       return { text: answers === 1 ? 'A banner: upgrade now. banner' : 'The document.' };
     });
     await expect(ask('draft', 'drafter')).rejects.toMatchObject({ problem: { code: 'provider-bad-reply' } });
+    forget();
     expect(await ask('draft', 'drafter')).toBe('The document.');
     expect(vendor.calls).toHaveLength(3);
   });

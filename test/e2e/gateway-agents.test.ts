@@ -86,7 +86,7 @@ function suite(agent: AgentName, wire: string): void {
     });
     opened.pool.hold();
     const running = await run(opened);
-    await until(() => opened.events.some((event) => event.type === 'gateway-waiting'));
+    await until(() => opened.events.some((event) => event.type === 'quota-waiting'));
     // Many keep-alives later, and longer than Codex was told to bear silence.
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     opened.pool.release();

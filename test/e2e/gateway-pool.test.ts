@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
+import type { ItemEvent } from '../../src/core/events.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { GatewayEvent } from '../../src/gateway/exchange.ts';
 import { type Gateway, startGateway } from '../../src/gateway/server.ts';
 import { createCredentialPool } from '../../src/pool/pool.ts';
 import { errorRecordOf } from '../support/gateway.ts';
@@ -13,9 +13,9 @@ const KEYS = ['k1', 'k2', 'k3'];
 async function open(
   options: VendorOptions,
   keys: readonly string[] = KEYS,
-): Promise<{ vendor: Vendor; gateway: Gateway; events: GatewayEvent[] }> {
+): Promise<{ vendor: Vendor; gateway: Gateway; events: ItemEvent[] }> {
   const vendor = await startVendor({ keys: KEYS.map((key) => ({ key, group: key })), ...options });
-  const events: GatewayEvent[] = [];
+  const events: ItemEvent[] = [];
   const pool = createCredentialPool({
     keys: keys.map((key, index) => ({ id: `key-${index + 1}`, vendor: 'anthropic' as const, secret: new Secret(key) })),
     clock: vendor.clock,
@@ -28,7 +28,7 @@ async function open(
     prices: {},
     budget: { maxCostUsd: null, maxCostPerItemUsd: null },
     clock: vendor.clock,
-    onEvent: (event) => events.push(event),
+    onEvent: (_item, event) => events.push(event),
   });
   onTestFinished(async () => {
     await gateway.close();

@@ -67,7 +67,7 @@ describe.each(FORMATS)('as %s', (format) => {
     leaving.abort();
     await until(() => pool.queued === 0);
     await asked;
-    expect((await calls(1))[0]).toMatchObject({ callerLeft: true, attempts: 0, status: null, costUsd: 0 });
+    expect((await calls(1))[0]).toMatchObject({ attempts: 0, status: null, costUsd: 0 });
     expect(vendor.calls).toEqual([]);
   });
 
@@ -125,6 +125,19 @@ describe.each(FORMATS)('as %s', (format) => {
     expect(opened.pool.queued).toBe(0);
   });
 
+  test('an answer in one piece after early headers is given as a stream', async () => {
+    const script = (): Answer => ({ text: 'All at once.', inOnePiece: true });
+    const opened = await openGateway({ vendor: { script }, bounds: { earlyHeadersMs: 1, keepAliveMs: 5 } });
+    opened.pool.hold();
+    const result = streamText({ model: MODELS[format](opened), prompt: 'Go', maxRetries: 0 });
+    const text = result.text;
+    await until(() => opened.pool.queued === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    opened.pool.release();
+    expect(await text).toBe('All at once.');
+    expect((await opened.calls(1))[0]?.usage).toMatchObject({ outputTokens: 3 });
+  });
+
   test('the vendor’s refusal after early headers is told inside the stream', async () => {
     const script = (): Answer => ({ status: 400, message: 'No such thing.' });
     const opened = await openGateway({ vendor: { script }, bounds: { earlyHeadersMs: 1, keepAliveMs: 5 } });
@@ -147,7 +160,7 @@ describe.each(FORMATS)('as %s', (format) => {
     expect(errorRecordOf(response)).toMatchObject({ problem: { code: 'provider-quota' }, retry: 'quota' });
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('no key came free') } });
     expect(pool.queued).toBe(0);
-    expect(events.map((event) => event.type)).toEqual(['gateway-waiting', 'gateway-resumed', 'gateway-call']);
+    expect(events.map((event) => event.type)).toEqual(['quota-waiting', 'quota-resumed', 'gateway-call']);
   });
 
   test('what the pool refuses comes in the vendor’s shape, with the delay and our record', async () => {

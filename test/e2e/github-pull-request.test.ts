@@ -96,7 +96,7 @@ test('a branch that a person pushed to, or pushed over, is never overwritten; a 
   const theirs = repository.git('commit-tree', '-m', 'mine', 'main^{tree}');
   repository.git('push', '--quiet', 'origin', `${theirs}:refs/heads/${branch}`);
   const refused = await post();
-  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('is never overwritten') });
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('so it is not overwritten') });
   expect(remote('rev-parse', branch)).toBe(theirs);
   expect(github.writes()).toEqual([]);
 

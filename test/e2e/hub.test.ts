@@ -188,7 +188,7 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     const release = hold('501');
     const left = await onHub(repository, 'lld', '501', '--detach', ...MODELS);
     expect(left.code, left.stdout + left.stderr).toBe(0);
-    expect(left.stdout).toContain('left running');
+    expect(left.stdout).toContain('The run continues at the hub');
     const status = await until(
       () => onHub(repository, 'status', '--json'),
       ({ stdout }) => JSON.parse(stdout).runs[0].items[0].step === 'draft',

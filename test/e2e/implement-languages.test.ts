@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commonJs, withoutPackageJson } from '../support/languages/javascript.ts';
+import { commonJs, packageOfItsOwn, twoPackages, withoutPackageJson } from '../support/languages/javascript.ts';
 import { pytestInSrc } from '../support/languages/python.ts';
 import { missingFor } from '../support/languages/repository.ts';
 import type { LanguageSample } from '../support/languages/sample.ts';
@@ -7,7 +7,16 @@ import { shellJunit, shellTap } from '../support/languages/shell.ts';
 import { nodeTypes } from '../support/languages/typescript.ts';
 import { goTheWholeWay } from '../support/languages/whole-way.ts';
 
-const SAMPLES: readonly LanguageSample[] = [commonJs, withoutPackageJson, nodeTypes, pytestInSrc, shellTap, shellJunit];
+const SAMPLES: readonly LanguageSample[] = [
+  commonJs,
+  withoutPackageJson,
+  twoPackages,
+  packageOfItsOwn,
+  nodeTypes,
+  pytestInSrc,
+  shellTap,
+  shellJunit,
+];
 
 for (const sample of SAMPLES) {
   const missing = missingFor(sample);

@@ -59,13 +59,13 @@ const scripted = (test: string, more: object = {}): Record<string, string> => ({
 
 test('a test script that is not understood fails before anything is made or paid for, and doctor says so', async () => {
   const { repository, implement, phases } = await bench({
-    ...scripted('tape test/*.js', { devDependencies: { tape: '*' } }),
+    ...scripted('lab test/*.js', { devDependencies: { '@hapi/lab': '*' } }),
   });
   const before = repository.git('for-each-ref');
   const { code, stdout } = await implement();
   expect(code).toBe(1);
   expect(stdout).toContain("[COORDINATOR] Implementations will fail. Can't tell how to run the tests");
-  expect(stdout).toContain('"tape test/*.js" starts no known test runner');
+  expect(stdout).toContain('"lab test/*.js" starts no known test runner');
   const { error, attempts } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'tests-undetected' });
   expect(error?.hint).toMatch(/agentos\.yaml.*command:.*runner: tap.*runner: junit/);
@@ -81,7 +81,7 @@ test('a test script that is not understood fails before anything is made or paid
   const lines = doctor.stdout.trimEnd().split('\n');
   const at = lines.findIndex((line) => /^\S+ +tests /.test(line));
   expect(lines.filter((line) => /^\S+ +tests /.test(line))).toHaveLength(1);
-  expect(lines[at]).toMatch(/^note +tests +tests-undetected: tape test\/\*\.js$/);
+  expect(lines[at]).toMatch(/^note +tests +tests-undetected: lab test\/\*\.js$/);
   expect(lines[at + 1]).toMatch(/^ +Say it in agentos\.yaml/);
   expect(doctor.stdout).toMatch(/^note +set-up +uv: not found, needed for: npm install .* && uv sync --frozen$/m);
   expect(lines.at(-1)).toMatch(/^agentos implement is not ready: .*Designs can be made: agentos lld --all$/);

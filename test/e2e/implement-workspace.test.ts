@@ -222,7 +222,7 @@ test('what failed before anything was paid begins at the commit with the fix; af
   await repository.write('old.txt', 'old\n');
   repository.git('add', 'agentos.yaml', 'setup.sh', 'old.txt');
   commit('A set-up that fails');
-  const run = { implementer: implementer({ code: 'wrong-first' }), args: ['--max-rounds', '1'] };
+  const run = { implementer: implementer({ code: 'wrong', mends: 'yes' }), args: ['--max-rounds', '1'] };
   expect((await implement(repository, run)).code).toBe(1);
   expect(await itemIn(join(repository.root, '.agentos'))).toMatchObject({ error: { code: 'setup-failed' } });
 

@@ -2,12 +2,19 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { approve, callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
+import {
+  approve,
+  callsOf,
+  designedRepository,
+  designedRepositoryIn,
+  implementer,
+  reviewerSaying,
+} from '../support/implement.ts';
 import { implementerWriting } from '../support/languages/repository.ts';
 import { lldFor, review } from '../support/models.ts';
-import { processesWith } from '../support/processes.ts';
 import { agentos, type Ended, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import type { TestRepository } from '../support/repository.ts';
+import { shared } from '../support/shared.ts';
 
 interface ItemSummary {
   id: string;
@@ -46,145 +53,7 @@ async function implement(
   });
 }
 
-/** Everything of the user's that must stay as it was. */
-function checkout(repository: TestRepository): unknown {
-  return {
-    head: repository.git('rev-parse', 'HEAD'),
-    branch: repository.git('symbolic-ref', 'HEAD'),
-    status: repository.git('status', '--porcelain', '--untracked-files=all'),
-    index: repository.git('ls-files', '--stage'),
-  };
-}
-
 const BRANCH = 'agentos/42-add-a-number';
-
-test('an approved LLD becomes a branch: tests, code and report as commits of their own, and nothing else is touched', async () => {
-  const repository = await designedRepository(['42']);
-  await repository.write('src/main.js', 'export const answer = 42; // not committed\n');
-  await repository.write('notes.txt', 'mine\n');
-  await repository.write('agentos.yaml', 'implement:\n  coAuthor: Claude <noreply@anthropic.com>\n');
-  const before = checkout(repository);
-  const { code, stdout } = await implement(repository);
-  expect(stdout).toContain('[IMPL-42] reverse: 2 new tests fail again without the code');
-  expect(code).toBe(0);
-  expect(checkout(repository)).toEqual(before);
-  expect(repository.git('log', '--format=%s', `main..${BRANCH}`).split('\n')).toEqual([
-    'Report on 42: Add a number',
-    'Add a number',
-    'Tests for 42: Add a number',
-  ]);
-  const trailers = `Implemented-by: ${implementer()}\nCo-authored-by: Claude <noreply@anthropic.com>`;
-  for (const [commit, expected] of Object.entries({
-    [`${BRANCH}~2`]: trailers,
-    [`${BRANCH}~1`]: trailers,
-    [BRANCH]: '',
-  }))
-    expect(repository.git('log', '-1', '--format=%(trailers)', commit)).toBe(expected);
-  const filesOf = (commit: string): string => repository.git('show', '--format=', '--name-status', commit);
-  expect(filesOf(`${BRANCH}~2`)).toBe('A\ttest/item-42.test.js');
-  expect(filesOf(`${BRANCH}~1`)).toBe('A\tsrc/item-42.js');
-  expect(filesOf(BRANCH)).toBe('A\tdocs/reports/42.lld.md\nA\tdocs/reports/42.md');
-  const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
-  for (const gate of ['tests', 'red', 'frozen', 'green', 'reverse']) expect(report).toContain(`| ${gate} | holds |`);
-  expect(report).toContain('status: implemented');
-  expect(report).toContain("Cannot find module 'src/item-42.js' imported from test/item-42.test.js");
-  // Of the machine that it was made on nothing is named: neither the repository nor the folder around it.
-  expect(report).not.toContain(join(repository.root, '..'));
-  expect(await repository.list(join(repository.work, 'worktrees'))).toEqual([]);
-  expect(await repository.list('.agentos/checkpoints')).toEqual([]);
-  expect(await readdir(repository.home)).toEqual([]);
-});
-
-test('what is implemented is not pending any more, and an edited LLD is not approved', async () => {
-  const repository = await designedRepository(['42']);
-  expect((await implement(repository)).code).toBe(0);
-  const again = await implement(repository, {}, { args: ['--all'] });
-  expect(again.stdout).toContain('Nothing to do: every approved LLD is implemented.');
-  const named = await implement(repository);
-  expect(named.code).toBe(0);
-  expect((await itemOf(repository)).status).toBe('skipped');
-
-  const lld = await repository.read('docs/lld/LLD-42.md');
-  await repository.write('docs/lld/LLD-42.md', lld.replace('A pure function', 'A very pure function'));
-  const edited = await implement(repository);
-  expect(edited.code).toBe(1);
-  expect(edited.stdout).toContain('is not an approved LLD: its body was edited after its approval.');
-  const all = await implement(repository, {}, { args: ['--all'] });
-  expect(all.code).toBe(0);
-  expect(all.stdout).toContain('42 is left out.');
-});
-
-test('the command gets the whole task with the LLD on stdin, in the worktree, with a home of its own and no keys', async () => {
-  const repository = await designedRepository(['42']);
-  const state = join(repository.home, '..', 'calls.jsonl');
-  const env = { ANTHROPIC_API_KEY: 'sk-ant-0123456789abcdef', GITHUB_TOKEN: 'ghp_0123456789', MY_OWN: 'x' };
-  expect((await implement(repository, { state }, { env })).code).toBe(0);
-  const calls = await callsOf(state);
-  expect(calls.map(({ phase }) => phase)).toEqual(['tests', 'code']);
-  for (const call of calls) {
-    expect(call.task).toContain('A pure function, no state.');
-    // What it is shown of the repository.
-    expect(call.task).toContain('export const answer = 42;');
-    expect(call.env['PWD']).toBe(join(repository.work, 'worktrees', 'implement-42'));
-    expect(call.env['HOME']).toContain(join(repository.work, 'homes'));
-    expect(JSON.stringify(call.env)).not.toMatch(/sk-ant|ghp_/);
-    expect(call.env['MY_OWN']).toBeUndefined();
-  }
-});
-
-const TEST_FAULTS = [
-  ['always-one-missing', 'gate tests', 'scenario 020 (Refuses text) has no test'],
-  ['skipped', 'gate', 'skipped'],
-  ['passing', 'gate red', 'passes before the code is written'],
-  ['syntax-error', 'gate red', "can't be loaded, for another reason than the missing code"],
-  ['wrong-import', 'gate red', "can't be loaded, for another reason than the missing code"],
-  ['nothing', 'gate tests', 'no test was written'],
-] as const;
-
-test.each(TEST_FAULTS)('tests that are %s are refused, and the writer is told', async (how, gate, said) => {
-  const repository = await designedRepository(['42']);
-  const state = join(repository.home, '..', 'calls.jsonl');
-  const { code, stdout } = await implement(repository, { tests: how, state }, { args: ['42', '--max-rounds', '2'] });
-  expect(code).toBe(1);
-  expect(stdout).toContain(said);
-  const item = await itemOf(repository);
-  expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'gate-failed' } });
-  expect(item.error?.message).toContain(gate);
-  const calls = await callsOf(state);
-  expect(calls.map(({ phase, again }) => ({ phase, again }))).toEqual([
-    { phase: 'tests', again: false },
-    { phase: 'tests', again: true },
-  ]);
-  expect(calls[1]?.task).toContain(said);
-  expect(existsSync(join(repository.work, 'worktrees/implement-42'))).toBe(true);
-  expect(stdout).toContain('Look at it: cd ');
-  expect(stdout).toContain('Throw it away: agentos clean --discard 42\n');
-});
-
-test('a missing test is written when it is asked for, and a wrong first code is mended', async () => {
-  const repository = await designedRepository(['42']);
-  const { code, stdout } = await implement(repository, { tests: 'one-missing', code: 'wrong-first' });
-  expect(stdout).toContain('scenario 020 (Refuses text) has no test');
-  expect(stdout).toContain('"010 adds the number" (test/item-42.test.js) fails');
-  expect(code).toBe(0);
-});
-
-test('code that comes with the tests is set aside, kept as a whole patch, and written again when it is its turn', async () => {
-  const repository = await designedRepository(['42']);
-  const { code, stdout } = await implement(repository, { tests: 'with-code', code: 'large' });
-  expect(code).toBe(0);
-  const undone = 'src/item-42.js, src/logo.bin, src/table.js';
-  const patch = '.agentos/undone/implement-42/tests-1.patch';
-  expect(stdout).toContain(`undone, only tests are written in this step: ${undone} (kept as ${patch})`);
-  repository.git('apply', patch);
-  expect(await repository.read('src/item-42.js')).toContain('export function item42');
-  expect((await repository.read('src/table.js')).split('\n')).toHaveLength(60_001);
-  const binary = await readFile(join(repository.root, 'src/logo.bin'));
-  expect([binary.length, binary[2_999]]).toEqual([3_000, (2_999 * 7) % 256]);
-  const report = repository.git('show', `${BRANCH}:docs/reports/42.md`);
-  expect(report).toContain('| `src/a-table.js` | added | code | +60000 | -0 |');
-  expect(report).toContain('| `src/item-42.js` | added | code | +4 | -0 |');
-});
 
 test('a dependency that the code adds is installed before its tests run, and the lock file follows', async () => {
   const repository = await designedRepository([]);
@@ -205,111 +74,47 @@ test('a dependency that the code adds is installed before its tests run, and the
   );
 });
 
-test('tests that are changed while the code is written are put back, and it is reported', async () => {
+test('a file of the LLD that git ignores fails the item before anybody is paid', async () => {
   const repository = await designedRepository(['42']);
-  const { code, stdout } = await implement(repository, { code: 'edits-tests' });
-  expect(stdout).toContain(
-    'undone, the tests are frozen while the code is written: test/item-42.test.js, test/more.test.js',
-  );
-  expect(code).toBe(0);
-  expect(repository.git('show', `${BRANCH}:test/item-42.test.js`)).toContain("item42('x')");
-  expect(repository.git('ls-tree', '-r', '--name-only', BRANCH)).not.toContain('more.test.js');
-  expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('frozen while the code is written');
-});
-
-test('an old test that the LLD does not change can not be emptied to let broken code pass', async () => {
-  const repository = await designedRepository(['42']);
-  const how = { tests: 'guts-old', code: 'breaks-old' };
-  const { code, stdout } = await implement(repository, how, { args: ['42', '--max-rounds', '1'] });
-  expect(code).toBe(1);
-  expect(stdout).toContain('undone, the LLD does not change these tests: test/main.test.js');
-  expect(stdout).toContain('"the answer" (test/main.test.js) passed before and fails now');
-});
-
-test('code that git ignores is no code: the branch would not have it', async () => {
-  const repository = await designedRepository(['42']);
-  const { code } = await implement(repository, { code: 'hides-code' }, { args: ['42', '--max-rounds', '1'] });
-  expect(code).toBe(1);
-  expect((await itemOf(repository)).error?.message).toContain(
-    'git ignores these files, so they are no part of the branch and were removed: src/item-42.js',
-  );
   await repository.write('.gitignore', 'src/item-*\n');
-  const state = join(repository.home, '..', 'calls.jsonl');
-  await approve(repository, '43', lldFor('43'));
-  const ignored = await implement(repository, { state }, { args: ['43'] });
-  expect(ignored.stdout).toContain('src/item-43.js is ignored by git');
+  const state = join(repository.home, '..', 'calls');
+  expect((await implement(repository, { state })).stdout).toContain('src/item-42.js is ignored by git');
   expect(await callsOf(state)).toEqual([]);
 });
 
-test('a link that points out of the repository is no code', async () => {
+test('an edited LLD is not approved', async () => {
   const repository = await designedRepository(['42']);
-  const how = { code: 'links', outside: repository.root };
-  const { code, stdout } = await implement(repository, how, { args: ['42', '--max-rounds', '1'] });
-  expect(code).toBe(1);
-  expect(stdout).toContain('undone, a link that points out of the repository: src/item-42.js');
+  const lld = await repository.read('docs/lld/LLD-42.md');
+  await repository.write('docs/lld/LLD-42.md', lld.replace('A pure function', 'A very pure function'));
+  const edited = await implement(repository);
+  expect(edited.code).toBe(1);
+  expect(edited.stdout).toContain('is not an approved LLD: its body was edited after its approval.');
+  const all = await implement(repository, {}, { args: ['--all'] });
+  expect(all.code).toBe(0);
+  expect(all.stdout).toContain('Skipping 42.');
 });
 
-test.each([
-  ['writes-by-tests', 'by-test.txt'],
-  ['unstages', '.git/index, src/main.js'],
-])('code that %s is found too, and nothing is undone', async (how, file) => {
+test('what tests write outside of the worktree is found too, and nothing is undone', async () => {
   const repository = await designedRepository(['42']);
-  const { code } = await implement(repository, { code: how, outside: repository.root });
-  expect(code).toBe(1);
+  expect((await implement(repository, { code: 'writes-by-tests', outside: repository.root })).code).toBe(1);
   const { error } = await itemOf(repository);
   expect(error).toMatchObject({ code: 'changed-outside' });
-  expect(error?.message).toContain(file);
+  expect(error?.message).toContain('by-test.txt');
 });
 
-test.each([
-  ['wrong', '"010 adds the number" (test/item-42.test.js) fails'],
-  ['nothing', 'no file was changed'],
-  ['breaks-old', '"the answer" (test/main.test.js) passed before and fails now'],
-  ['deletes-all', "can't be loaded"],
-])('code that is %s fails the gate green, with nothing lost', async (how, said) => {
+test('an agent that writes outside of its worktree fails the item; the files are named, and nothing is undone', async () => {
   const repository = await designedRepository(['42']);
-  const before = checkout(repository);
-  const { code, stdout } = await implement(repository, { code: how }, { args: ['42', '--max-rounds', '1'] });
-  expect(code).toBe(1);
-  expect(stdout).toContain(said);
-  expect((await itemOf(repository)).error).toMatchObject({ code: 'gate-failed' });
-  expect((await itemOf(repository)).error?.message).toContain('gate green');
-  expect(checkout(repository)).toEqual(before);
-  expect(repository.git('log', '--format=%s', `main..${BRANCH}`)).toBe('Tests for 42: Add a number');
-});
-
-test('an item whose gate failed goes on where it was when it is run again', async () => {
-  const repository = await designedRepository(['42']);
-  const state = join(repository.home, '..', 'calls.jsonl');
-  expect((await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] })).code).toBe(1);
-  const { stdout } = await agentos(['status', '42'], { cwd: repository.root, env: { HOME: repository.home } });
-  expect(stdout).toContain(`  worktree    ${join(repository.work, 'worktrees', 'implement-42')}\n`);
-  expect(stdout).toMatch(/^ {2}now +failed: gate green/m);
-  await writeFile(state, '');
-  const again = await implement(repository, { code: 'wrong', state }, { args: ['42', '--max-rounds', '1'] });
-  expect(again.code).toBe(1);
-  expect((await callsOf(state)).map(({ phase, again: isAgain }) => ({ phase, isAgain }))).toEqual([
-    { phase: 'code', isAgain: true },
-  ]);
-});
-
-test.each([
-  ['writes-outside', 'new file.txt, src/main.js'],
-  ['writes-above', '.git/hooks/pre-commit, {work}/worktrees/above.txt'],
-  ['edits-lld', 'docs/lld/LLD-42.md'],
-])('an agent that %s fails the item; the files are named, and nothing is undone', async (how, files) => {
-  const repository = await designedRepository(['42']);
-  const state = join(repository.home, '..', 'calls.jsonl');
-  const run = (): Promise<Ended> => implement(repository, { code: how, outside: repository.root, state });
+  const state = join(repository.home, '..', 'calls');
+  const run = (): Promise<Ended> => implement(repository, { code: 'writes-outside', outside: repository.root, state });
   const { code, stdout } = await run();
   expect(code).toBe(1);
   const item = await itemOf(repository);
   expect(item).toMatchObject({ status: 'failed', attempts: 1, error: { code: 'changed-outside' } });
-  expect(stdout).toContain(`ran: ${files.replace('{work}', repository.work)}.`);
-  if (how !== 'writes-outside') return;
+  const above = join(repository.work, 'worktrees', 'above.txt');
+  expect(stdout).toContain(`ran: .git/hooks/pre-commit, ${above}, new file.txt, src/main.js.`);
   expect(await repository.read('src/main.js')).toContain('answer = 0');
   expect(await repository.read('new file.txt')).toBe('x\n');
-  // What was paid for is there: the next run looks anew, and goes on with it.
+  // What was paid for is there: the next run looks again, and resumes after it.
   expect((await run()).code).toBe(0);
   expect((await callsOf(state)).map(({ phase }) => phase)).toEqual(['tests', 'code']);
 });
@@ -319,34 +124,15 @@ test('what a person does in the checkout meanwhile is named, and fails nothing',
   const { code, stdout } = await implement(repository, { code: 'works-in-checkout', outside: repository.root });
   expect(code, stdout).toBe(0);
   const named = '.git/index, .git/refs/heads/main, issues/77.md, package.json, src/main.js, test/main.test.js';
-  expect(stdout).toContain(`[IMPL-42] changed in the checkout meanwhile, and left so: ${named}\n`);
+  expect(stdout).toContain(`[IMPL-42] changed in the checkout meanwhile, and not reverted: ${named}\n`);
   expect(await repository.read('src/main.js')).toContain('answer = 0');
 });
 
-test('children that an agent leaves running are ended with its call', async () => {
+test('an agent that never ends is timed out, and what it wrote before is kept', async () => {
   const repository = await designedRepository(['42']);
-  const mark = `left-behind-${process.pid}-${Date.now()}`;
-  const { code } = await implement(repository, { code: 'leaves-children', mark });
-  expect(code).toBe(0);
-  expect(processesWith(mark)).toEqual([]);
-});
-
-test('an agent that never ends is timed out; a silent one is stalled; both keep what there is', async () => {
-  const repository = await designedRepository(['42']);
-  const forever = await implement(
-    repository,
-    { code: 'forever' },
-    { args: ['42', '--timeout', '8s', '--max-retries', '0'] },
-  );
-  expect(forever.code).toBe(1);
+  const bounds = ['42', '--timeout', '8s', '--max-retries', '0'];
+  expect((await implement(repository, { code: 'forever' }, { args: bounds })).code).toBe(1);
   expect((await itemOf(repository)).status).toBe('timed-out');
-  const silent = await implement(
-    repository,
-    { code: 'silent' },
-    { args: ['42', '--idle-timeout', '2s', '--max-retries', '0'] },
-  );
-  expect(silent.code).toBe(1);
-  expect((await itemOf(repository)).status).toBe('stalled');
   expect(repository.git('log', '--format=%s', `main..${BRANCH}`)).toBe('Tests for 42: Add a number');
   expect((await implement(repository)).code).toBe(0);
 });
@@ -444,18 +230,40 @@ test('a review that asks for changes has them made and proven again; one that ca
   expect(repository.git('show', `${BRANCH}:docs/reports/42.md`)).toContain('The name is fine.');
 });
 
-test('a revision changes the files that the findings name, or new ones; more is undone, reported, and shown to the reviewer', async () => {
-  const repository = await designedRepository(['42']);
-  const folder = join(repository.home, '..');
+const revised = shared(async ({ folder }) => {
+  const repository = await designedRepositoryIn(folder, ['42']);
   const file = (name: string): string => join(folder, name);
   await writeFile(file('1.md'), review({ verdict: 'REVISE', tier2: ['**Words:** say it in src/item-42.js:1.'] }));
   await writeFile(file('2.md'), review({ verdict: 'APPROVED' }));
   const reviewer = `command:cd '${folder}'; n=$(($(ls | grep -c '^asked-') + 1)); cat > asked-$n; cat $n.md`;
-  const state = file('calls.jsonl');
-  const { code, stdout } = await implement(repository, { code: 'revises-more', state }, { reviewer, args: ['42'] });
+  const state = file('calls');
+  const env = { ANTHROPIC_API_KEY: 'sk-ant-0123456789abcdef', GITHUB_TOKEN: 'ghp_0123456789', MY_OWN: 'x' };
+  const ended = await implement(repository, { code: 'revises-more', state }, { reviewer, env });
+  const [first = '', second = ''] = await Promise.all(
+    ['asked-1', 'asked-2'].map((name) => readFile(file(name), 'utf8')),
+  );
+  return { repository, ended, calls: await callsOf(state), reviews: { first, second } };
+});
+
+test('the command gets the whole task with the LLD on stdin, in the worktree, with a home of its own and no keys', async () => {
+  const { repository, calls } = await revised();
+  expect(calls.map(({ phase }) => phase)).toEqual(['tests', 'code', 'code']);
+  for (const call of calls) {
+    expect(call.task).toContain('A pure function, no state.');
+    // What it is shown of the repository.
+    expect(call.task).toContain('export const answer = 42;');
+    expect(call.env['PWD']).toBe(join(repository.work, 'worktrees', 'implement-42'));
+    expect(call.env['HOME']).toContain(join(repository.work, 'homes'));
+    expect(JSON.stringify(call.env)).not.toMatch(/sk-ant|ghp_/);
+    expect(call.env['MY_OWN']).toBeUndefined();
+  }
+});
+
+test('a revision changes the files that the findings name, or new ones; more is undone, reported, and shown to the reviewer', async () => {
+  const { repository, ended, calls, reviews } = await revised();
+  const { code, stdout } = ended;
   expect(code, stdout).toBe(0);
-  const task = (await callsOf(state)).at(-1)?.task ?? '';
-  expect(task).toMatch(/any other change is undone:\n\n<may-change>\n- src\/item-42\.js\n<\/may-change/);
+  expect(calls.at(-1)?.task).toMatch(/any other change is undone:\n\n<may-change>\n- src\/item-42\.js\n<\/may-change/);
   expect(stdout).toContain('undone, no finding names these files: src/main.js');
   expect(stdout).toContain('undone, the tests are frozen while the code is written: test/item-42.test.js');
   expect(repository.git('diff', '--name-only', 'main', BRANCH, '--', 'src').split('\n')).toEqual([
@@ -468,9 +276,8 @@ test('a revision changes the files that the findings name, or new ones; more is 
   );
   const patch = await repository.read('.agentos/undone/implement-42/revise-1-1-unasked.patch');
   expect(patch).toContain('+export const answer = 42; // touched');
-  const [first, second] = await Promise.all(['asked-1', 'asked-2'].map((name) => readFile(file(name), 'utf8')));
-  expect(first).not.toContain('<undone-in-the-revision>');
-  expect(second).toMatch(/<undone-in-the-revision>[^<]*- src\/main\.js: no finding names these files/);
+  expect(reviews.first).not.toContain('<undone-in-the-revision>');
+  expect(reviews.second).toMatch(/<undone-in-the-revision>[^<]*- src\/main\.js: no finding names these files/);
 });
 
 test('items that change the same file run one after another, dependencies first; the plan says so', async () => {
@@ -515,7 +322,7 @@ test('items that change the same file run one after another, dependencies first;
   const ended = await agentos(args, options);
   expect(ended.code, ended.stdout).toBe(0);
   expect(ended.stdout).toContain(
-    'One after another: 42 → 43 (both change src/main.js). Each begins at the branch of the one before.',
+    'One after another: 42 → 43 (both change src/main.js). Each starts from the branch of the one before.',
   );
   const designs = (await repository.read('.agentos/caches/designs.jsonl')).trim().split('\n');
   expect(designs).toHaveLength(4);
@@ -533,7 +340,7 @@ test('items that change the same file run one after another, dependencies first;
   // The second begins at the first one's branch, and says so.
   const branchOf = (id: string): string => `agentos/${id}-add-a-number`;
   repository.git('merge-base', '--is-ancestor', branchOf(first), branchOf(second));
-  expect(ended.stdout).toContain(`[IMPL-${second}] begins at ${branchOf(first)}, not merged yet\n`);
+  expect(ended.stdout).toContain(`[IMPL-${second}] starts from ${branchOf(first)}, not merged yet\n`);
   expect(repository.git('show', `${branchOf(second)}:docs/reports/${second}.md`)).toContain(
     `begun at ${branchOf(first)}, which was not merged: merge that first`,
   );
@@ -545,7 +352,7 @@ test('items that change the same file run one after another, dependencies first;
   expect((await agentos(['implement', second, ...args.slice(4)], options)).stdout).toContain('implemented already');
   const again = await agentos(over, options);
   expect(again.code, again.stdout).toBe(0);
-  expect(again.stdout).not.toContain('begins at');
+  expect(again.stdout).not.toContain('starts from');
   expect(repository.git('rev-parse', `${branchOf(second)}-2~3`)).toBe(repository.git('rev-parse', 'main'));
   expect((await agentos(['implement', '--again', '--all', ...args.slice(4)], options)).code).toBe(2);
   // What 44 builds on is on its branch.

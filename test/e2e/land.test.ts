@@ -171,7 +171,7 @@ const FAILS_ONCE = `const ran = join(home, 'test-reports', 'ran');
   throw new Error('not yet');`;
 const WAITS = `while (existsSync(join(home, 'hold'))) await new Promise((resolve) => setTimeout(resolve, 20));`;
 
-const RESOLVER = join(PROJECT, 'test', 'support', 'implementers', 'resolver.mjs');
+const RESOLVER = join(PROJECT, 'test', 'support', 'implementers', 'resolver.sh');
 
 test('a conflict waits for a person, or goes to the implementer with the gates of both sides, and is paid for once', async () => {
   const repository = await projectRepository();
@@ -193,7 +193,7 @@ test('a conflict waits for a person, or goes to the implementer with the gates o
   expect(waits.code, waits.stderr).toBe(3);
   expect(summaryIn(waits.stdout).items.map(({ status }) => status)).toEqual(['succeeded', 'discuss']);
 
-  const calls = join(repository.home, '..', 'calls.jsonl');
+  const calls = join(repository.home, '..', 'resolver-calls');
   const callCount = async () => (await readFile(calls, 'utf8').catch(() => '')).split('\n').filter(Boolean).length;
   const resolve = (how: string) =>
     land(
@@ -204,7 +204,7 @@ test('a conflict waits for a person, or goes to the implementer with the gates o
       '2',
       '--json',
       '--implementer',
-      `command:node '${RESOLVER}' ${how} '${calls}'`,
+      `command:sh '${RESOLVER}' ${how} '${calls}'`,
       ...WITHOUT_SANDBOX,
     );
   const dropsOne = await resolve('ours');
@@ -414,4 +414,18 @@ test('a landing beside an implementation leaves it alone, and takes what is fini
     ['42', 'succeeded'],
     ['57', 'succeeded'],
   ]);
+});
+
+test('resume --dry-run fetches nothing, even if its landing was started with --fetch', async () => {
+  const { repository, remote } = await hostedProject();
+  await finishedBranch(repository, '42', { files: { 'same.txt': 'one\n' } });
+  await finishedBranch(repository, '57', { files: { 'same.txt': 'two\n' } });
+  expect((await land(repository, '--all', '--fetch')).code).toBe(3);
+  const seen = repository.git('rev-parse', 'refs/remotes/origin/main');
+  const tree = remote('rev-parse', 'main^{tree}');
+  const author = ['-c', 'user.name=a', '-c', 'user.email=a@b'];
+  remote('update-ref', 'refs/heads/main', remote(...author, 'commit-tree', '-p', 'main', '-m', 'Newer', tree));
+  const shown = await agentos(['resume', '--dry-run'], placed(repository));
+  expect([shown.code, shown.stderr]).toEqual([0, '']);
+  expect(repository.git('rev-parse', 'refs/remotes/origin/main')).toBe(seen);
 });

@@ -73,7 +73,7 @@ test('what killed writers left is removed by the next run, and by clean; what li
 
   await leaveAll();
   const cleaned = await agentos(['clean'], options);
-  expect(cleaned.stdout).toContain(`removed  unfinished .${gone}-1.tmp: its writer is gone\n`);
+  expect(cleaned.stdout).toContain(`removed  unfinished .${gone}-1.tmp: the process that wrote it is gone\n`);
   expect(left.filter(isThere)).toEqual([]);
   await leaveAll();
   expect((await agentos(['lld', '2', ...models.flags], options)).code).toBe(0);

@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { approve } from '../support/implement.ts';
 import { ISSUE, issueOf, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos } from '../support/program.ts';
-import { type TestRepository, testRepository } from '../support/repository.ts';
+import { repositoryIn, type TestRepository, testRepository } from '../support/repository.ts';
+import { shared } from '../support/shared.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 
 async function vendorWith(options: VendorOptions): Promise<Vendor> {
@@ -19,10 +20,17 @@ function envOf(vendor: Vendor, repository: TestRepository): { cwd: string; env: 
 
 const CLAUDE_AND_GEMINI = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', 'google:gemini-3-pro-preview'];
 
+const approvedRun = shared(async ({ folder, onEnd }) => {
+  const vendor = await startVendor({ script: script() });
+  onEnd(() => vendor.close());
+  const repository = await repositoryIn(folder, { 42: ISSUE });
+  const ended = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  return { vendor, repository, ended };
+});
+
 test('an issue becomes an approved LLD with front matter and numbered lineage, and the checkpoint is removed', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code, stdout } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  const { vendor, repository, ended } = await approvedRun();
+  const { code, stdout } = ended;
   expect(code).toBe(0);
   const lld = await repository.read('docs/lld/LLD-42.md');
   expect(lld).toMatch(/^---\nissue: 42\n/);
@@ -51,6 +59,29 @@ test('an issue becomes an approved LLD with front matter and numbered lineage, a
   expect(await repository.list('../home')).toEqual([]);
 });
 
+test('the run leaves its record, events, summary, log and audit', async () => {
+  const { repository } = await approvedRun();
+  const [run = '', ...others] = await repository.list('.agentos/runs');
+  expect(others).toEqual([]);
+  const files = await repository.list(`.agentos/runs/${run}`);
+  expect(files).toEqual(['audit', 'events.jsonl', 'logs', 'run.json', 'summary.json']);
+  const summary = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
+  expect(summary).toMatchObject({
+    runId: run,
+    workflow: 'lld',
+    parallel: 1,
+    retryCommand: null,
+    counts: { total: 1, succeeded: 1 },
+  });
+  expect(summary.items[0]).toMatchObject({ id: '42', status: 'succeeded', attempts: 1, error: null });
+  expect(summary.items[0].usage.inputTokens).toBeGreaterThan(0);
+  expect(summary.items[0].costUsd).toBeGreaterThan(0);
+  expect(summary.items[0].outputs).toContain('docs/lld/LLD-42.md');
+  expect(await repository.read(`.agentos/runs/${run}/logs/lld-42.log`)).toContain('review 1: APPROVED');
+  const audit = await repository.read(`.agentos/runs/${run}/audit/lld-42.jsonl`);
+  expect(audit.split('\n').filter((line) => line.includes('"model-answered"'))).toHaveLength(2);
+});
+
 test('the reviewer is shown which approved designs touch the same code, the same ones after a resume', async () => {
   let refuses = true;
   const answer = script();
@@ -74,70 +105,6 @@ test('the reviewer is shown which approved designs touch the same code, the same
     /- LLD-43: changes src\/item-42\.js too; both change item42 in .*; uses what this one adds: src/,
   );
   expect(second).toBe(first);
-});
-
-test('the run leaves its record, events, summary, log and audit', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository({ 42: ISSUE });
-  await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  const [run = '', ...others] = await repository.list('.agentos/runs');
-  expect(others).toEqual([]);
-  const files = await repository.list(`.agentos/runs/${run}`);
-  expect(files).toEqual(['audit', 'events.jsonl', 'logs', 'run.json', 'summary.json']);
-  const summary = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
-  expect(summary).toMatchObject({
-    runId: run,
-    workflow: 'lld',
-    parallel: 1,
-    retryCommand: null,
-    counts: { total: 1, succeeded: 1 },
-  });
-  expect(summary.items[0]).toMatchObject({ id: '42', status: 'succeeded', attempts: 1, error: null });
-  expect(summary.items[0].usage.inputTokens).toBeGreaterThan(0);
-  expect(summary.items[0].costUsd).toBeGreaterThan(0);
-  expect(summary.items[0].outputs).toContain('docs/lld/LLD-42.md');
-  expect(await repository.read(`.agentos/runs/${run}/logs/lld-42.log`)).toContain('review 1: APPROVED');
-  const audit = await repository.read(`.agentos/runs/${run}/audit/lld-42.jsonl`);
-  expect(audit.split('\n').filter((line) => line.includes('"model-answered"'))).toHaveLength(2);
-});
-
-test('a REVISE verdict leads to a revision, and the reviewer then gets the ledger and the change', async () => {
-  const finding = '**Missing bound:** Section 2.6 says nothing of the largest value.';
-  const vendor = await vendorWith({
-    script: script({
-      review: (call) =>
-        roundOf(call) === 1 ? review({ verdict: 'REVISE', tier2: [finding] }) : review({ verdict: 'APPROVED' }),
-    }),
-  });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(0);
-  expect(vendor.calls).toHaveLength(4);
-  const second = vendor.calls[3]?.text ?? '';
-  expect(second).toContain('Missing bound');
-  expect(second).toContain('+A pure function without state, as the review asked.');
-  const lld = await repository.read('docs/lld/LLD-42.md');
-  expect(lld).toContain('rounds: 2');
-  expect(lld).toContain('as the review asked');
-  expect(lld.slice(lld.indexOf('Review Log'))).toContain('Missing bound');
-  expect(await repository.list('docs/lineage/42')).toEqual([
-    '001-issue.md',
-    '002-draft.md',
-    '003-verdict.md',
-    '004-draft.md',
-    '005-verdict.md',
-    '006-final.md',
-  ]);
-});
-
-test('a draft that fails the mechanical checks is repaired before a reviewer is paid', async () => {
-  const vendor = await vendorWith({ script: script({ draft: () => lldFor('42').replace('| REQ-2 |', '| REQ-9 |') }) });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code, stdout } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(0);
-  expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'anthropic', 'google']);
-  expect(vendor.calls[1]?.text).toContain('requirement-uncovered');
-  expect(stdout).toContain('requirement-uncovered');
 });
 
 test('the lineage has one draft and one verdict of each round, also over a resume; the rest is in the audit', async () => {
@@ -184,134 +151,24 @@ test('the lineage has one draft and one verdict of each round, also over a resum
   expect(await repository.read('docs/lineage/42/003-verdict.md')).toBe(revise);
 });
 
-test('a draft that never passes the checks ends in DISCUSS without one review', async () => {
-  const broken = lldFor('42').replace('| REQ-2 |', '| REQ-9 |');
-  const vendor = await vendorWith({ script: script({ draft: () => broken, repair: () => broken }) });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(3);
-  expect(vendor.calls.every((call) => call.vendor === 'anthropic')).toBe(true);
-  expect(await repository.list('docs/lld')).toEqual([]);
-});
-
-test('a reviewer that is never content ends in DISCUSS after the last round, and the checkpoint is kept', async () => {
-  let version = 0;
-  const vendor = await vendorWith({
-    script: script({
-      revise: () => {
-        version += 1;
-        return lldFor('42').replace('no state.', `no state, version ${version}.`);
-      },
-      review: (call) =>
-        review({
-          verdict: 'REVISE',
-          tier1: [`**Objection ${roundOf(call)}:** of another kind, number ${roundOf(call)}.`],
-        }),
-    }),
-  });
-  const repository = await testRepository({ 42: ISSUE });
-  const env = envOf(vendor, repository);
-  const first = await agentos(['lld', '42', '--max-rounds', '2', ...CLAUDE_AND_GEMINI], env);
-  expect(first.code).toBe(3);
-  expect(vendor.calls.filter((call) => call.vendor === 'google')).toHaveLength(2);
-  expect(await repository.list('docs/lld')).toEqual([]);
-  expect(await repository.list('.agentos/checkpoints')).toEqual(['lld-42.db']);
-  const before = vendor.calls.length;
-  expect((await agentos(['lld', '42', '--max-rounds', '2', ...CLAUDE_AND_GEMINI], env)).code).toBe(3);
-  expect(vendor.calls).toHaveLength(before);
-});
-
-test('the same finding twice on an unchanged draft ends in DISCUSS before the rounds are used up', async () => {
-  const finding = '**Unbounded cache:** Section 2.6 keeps every value for ever.';
-  const vendor = await vendorWith({
-    script: script({ revise: () => lldFor('42'), review: () => review({ verdict: 'REVISE', tier1: [finding] }) }),
-  });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code } = await agentos(['lld', '42', '--max-rounds', '9', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(3);
-  expect(vendor.calls).toHaveLength(4);
-});
-
-test('a review that contradicts itself is asked for once more, then fails closed', async () => {
-  const contradiction = review({
-    verdict: 'APPROVED',
-    tier1: ['**Data loss:** the file is deleted before it is copied.'],
-  });
-  const vendor = await vendorWith({ script: script({ review: () => contradiction }) });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(3);
-  expect(vendor.calls).toHaveLength(3);
-  expect(vendor.calls[2]?.text).toContain('Your review can');
-  expect(await repository.list('docs/lld')).toEqual([]);
-});
-
-test('a verdict that is repeated as data costs no call; one that says something else is asked for once more', async () => {
-  const approved = review({ verdict: 'APPROVED' });
-  const data = (fields: object): string => `${approved}\n\`\`\`json\n${JSON.stringify(fields)}\n\`\`\`\n`;
-  const agrees = data({ verdict: 'APPROVED', blocking: [] });
-  const replies: Record<string, string[]> = {
-    42: [agrees],
-    43: [data({ verdict: 'REVISE', blocking: [] }), agrees],
-    44: [data({ verdict: 'APPROVED', blocking: ['Data loss'] }), approved],
-  };
-  const vendor = await vendorWith({ script: script({ review: (call) => replies[issueOf(call)]?.shift() ?? '' }) });
-  const repository = await testRepository({ 42: ISSUE, 43: ISSUE, 44: ISSUE });
-  const { code } = await agentos(['lld', '--all', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(0);
-  const reviews = vendor.calls.filter((call) => call.vendor === 'google');
-  expect(reviews.map(issueOf)).toEqual(['42', '43', '43', '44', '44']);
-  expect(reviews[0]?.text).toContain('"blocking": []');
-  expect(reviews[2]?.text).toContain('It states more than one verdict');
-  expect(reviews[4]?.text).toContain('calls Data loss blocking');
-});
-
-test('an open question is folded in when the reviewer answers it, and blocks approval when nobody does', async () => {
-  const question = 'Which module owns the rounding?';
-  const draft = (): string => lldFor('42').replace('### Open Questions\n', `### Open Questions\n- [ ] ${question}\n`);
-  const answered = await vendorWith({
-    script: script({
-      draft,
-      review: () => review({ verdict: 'APPROVED', resolved: [`~~${question}~~ **RESOLVED: the money module.**`] }),
-    }),
-  });
-  const one = await testRepository({ 42: ISSUE });
-  expect((await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(answered, one))).code).toBe(0);
-  expect(await one.read('docs/lld/LLD-42.md')).toContain(`- [x] ~~${question}~~ **RESOLVED: the money module.**`);
-
-  const silent = await vendorWith({ script: script({ draft }) });
-  const two = await testRepository({ 42: ISSUE });
-  expect((await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(silent, two))).code).toBe(3);
-  expect(await two.list('docs/lld')).toEqual([]);
-});
-
 test('--all takes what is pending: approved issues are passed over until their text changes', async () => {
   const vendor = await vendorWith({ script: script() });
   const repository = await testRepository({ 42: ISSUE, 43: ISSUE, README: 'not an issue' });
   const env = envOf(vendor, repository);
-  await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], env);
+  await approve(repository, '42', lldFor('42'));
   expect((await agentos(['lld', '--all', ...CLAUDE_AND_GEMINI], env)).code).toBe(0);
-  expect(vendor.calls).toHaveLength(4);
+  expect(vendor.calls.map((call) => [call.vendor, issueOf(call)])).toEqual([
+    ['anthropic', '43'],
+    ['google', '43'],
+  ]);
   expect(await repository.list('docs/lld')).toEqual(['LLD-42.md', 'LLD-43.md']);
   const nothing = await agentos(['lld', '--all', ...CLAUDE_AND_GEMINI], env);
   expect(nothing).toMatchObject({ code: 0 });
   expect(nothing.stdout).toContain('Nothing to do');
   await repository.write('issues/43.md', `${ISSUE}\n- One more criterion.\n`);
   await agentos(['lld', '--all', ...CLAUDE_AND_GEMINI], env);
-  expect(vendor.calls).toHaveLength(6);
+  expect(vendor.calls).toHaveLength(4);
   expect((await repository.list('docs/lineage/43')).filter((name) => name.endsWith('-final.md'))).toHaveLength(2);
-});
-
-test('an LLD that a person edited after approval is reviewed as it is, not drafted anew', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository({ 42: ISSUE });
-  const env = envOf(vendor, repository);
-  await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], env);
-  const approved = await repository.read('docs/lld/LLD-42.md');
-  await repository.write('docs/lld/LLD-42.md', approved.replace('no state.', 'no state, and tiny.'));
-  expect((await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], env)).code).toBe(0);
-  expect(vendor.calls.map((call) => call.vendor)).toEqual(['anthropic', 'google', 'google']);
-  expect(await repository.read('docs/lld/LLD-42.md')).toContain('no state, and tiny.');
 });
 
 test('an LLD that can’t be read fails its item: it is neither drafted nor replaced', async () => {
@@ -327,25 +184,28 @@ test('an LLD that can’t be read fails its item: it is neither drafted nor repl
   expect(readlinkSync(path)).toBe('LLD-42.md');
 });
 
-test('openai and openai-compatible models work through their own wire formats', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository({ 42: ISSUE });
+const openaiRun = shared(async ({ folder, onEnd }) => {
+  const vendor = await startVendor({
+    script: (call) => (call.system.includes('pirate') ? { text: lldFor('42') } : script()(call)),
+  });
+  onEnd(() => vendor.close());
+  const repository = await repositoryIn(folder, { 42: ISSUE });
   await repository.write('agentos.yaml', `endpoints:\n  openai-compatible: ${vendor.url}/v1\n`);
+  await repository.write('agentos/prompts/drafter.md', 'Write like a pirate architect.');
   const models = ['--drafter', 'openai:gpt-5', '--reviewer', 'openai-compatible:qwen3-coder'];
-  expect((await agentos(['lld', '42', '--trust', ...models], envOf(vendor, repository))).code).toBe(0);
+  const { code } = await agentos(['lld', '42', '--trust', ...models], envOf(vendor, repository));
+  return { vendor, code };
+});
+
+test('openai and openai-compatible models work through their own wire formats', async () => {
+  const { vendor, code } = await openaiRun();
+  expect(code).toBe(0);
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['openai-responses', 'openai-chat']);
 });
 
-test('a review by another model than the one asked for is refused', async () => {
-  const vendor = await vendorWith({
-    script: script({ review: () => ({ text: review({ verdict: 'APPROVED' }), model: 'gemini-3-flash-preview' }) }),
-  });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code, stdout } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(1);
-  expect(stdout).toContain('gemini-3-flash-preview answered');
-  expect(stdout).toContain('Failed: 42. Retry with: agentos lld --ids 42');
-  expect(await repository.list('docs/lld')).toEqual([]);
+test('a prompt of the repository takes the place of the built-in one', async () => {
+  const { vendor } = await openaiRun();
+  expect(vendor.calls[0]?.system).toContain('pirate');
 });
 
 test('an overloaded vendor is asked again, within the bound, and only for the step that failed', async () => {
@@ -364,21 +224,6 @@ test('an overloaded vendor is asked again, within the bound, and only for the st
   const models = ['--drafter', 'google:gemini-3-pro-preview', '--reviewer', 'anthropic:claude-opus-5'];
   expect((await agentos(['lld', '42', ...models], envOf(vendor, repository))).code).toBe(0);
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['google', 'anthropic', 'anthropic']);
-});
-
-test('a truncated answer is an error with a name, counts as paid, and is not paid for again', async () => {
-  const vendor = await vendorWith({
-    script: script({ draft: () => ({ text: lldFor('42').slice(0, 400), stop: 'length' }) }),
-  });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code, stdout } = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(code).toBe(1);
-  expect(stdout).toContain('reply-truncated');
-  expect(vendor.calls).toHaveLength(1);
-  const [run = ''] = await repository.list('.agentos/runs');
-  const { items } = JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`));
-  expect(items[0].costUsd).toBeGreaterThan(0);
-  expect(items[0].usage.outputTokens).toBeGreaterThan(0);
 });
 
 test('a rejected key fails the item once, says so, and leaves nothing half-written', async () => {
@@ -409,31 +254,17 @@ test('a quota that does not come back in time is a pause with exit code 75, and 
   expect(vendor.calls.map((call) => call.vendor)).toEqual(['openai-responses', 'anthropic', 'anthropic']);
 });
 
-test('the drafter is shown the files that the issue names, but no secrets', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository(
-    { 42: `${ISSUE}\nSee src/main.js and .env and config/server.pem.\n` },
-    { commit: false },
-  );
-  await repository.write('.env', 'TOKEN=very-secret-value\n');
-  await repository.write('config/server.pem', '-----BEGIN PRIVATE KEY-----\nAAAA\n');
-  repository.git('add', '--all', '--force');
-  repository.git('commit', '--quiet', '-m', 'Start');
-  await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  const prompt = vendor.calls[0]?.text ?? '';
-  expect(prompt).toContain('export const answer = 42;');
-  expect(prompt).not.toContain('very-secret-value');
-  expect(prompt).not.toContain('BEGIN PRIVATE KEY');
-});
-
-test('a prompt of the repository takes the place of the built-in one', async () => {
-  const vendor = await vendorWith({ script: () => ({ text: lldFor('42') }) });
+test('two runs on one item at the same time: the second is told who has it, and SIGTERM ends the first with 143', async () => {
+  const vendor = await vendorWith({ script: script({ draft: () => ({ text: lldFor('42'), stallAfterChars: 10 }) }) });
   const repository = await testRepository({ 42: ISSUE });
-  await repository.write('agentos/prompts/drafter.md', 'Write like a pirate architect.');
-  await repository.write('reviewer.sh', `cat <<'END'\n${review({ verdict: 'APPROVED' })}END\n`);
-  const models = ['--drafter', 'anthropic:claude-opus-5', '--reviewer', `command:sh '${repository.root}/reviewer.sh'`];
-  expect((await agentos(['lld', '42', '--trust', ...models], envOf(vendor, repository))).code).toBe(0);
-  expect(vendor.calls[0]?.system).toContain('pirate');
+  const first = startAgentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  await vendor.waitForCalls(1);
+  const second = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
+  expect(second.code).toBe(1);
+  expect(second.stdout).toContain(`process ${first.child.pid}`);
+  expect(vendor.calls).toHaveLength(1);
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toMatchObject({ code: 143, signal: null });
 });
 
 test('Ctrl+C in a call ends with 130 at once, and the same command goes on without a finished call', async () => {
@@ -452,45 +283,6 @@ test('Ctrl+C in a call ends with 130 at once, and the same command goes on witho
   const healthy = await vendorWith({ script: script() });
   expect((await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(healthy, repository))).code).toBe(0);
   expect(healthy.calls.map((call) => call.vendor)).toEqual(['google']);
-});
-
-test('SIGTERM ends with 143', async () => {
-  const vendor = await vendorWith({ script: script({ draft: () => ({ text: 'x', stallAfterChars: 1 }) }) });
-  const repository = await testRepository({ 42: ISSUE });
-  const program = startAgentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  await vendor.waitForCalls(1);
-  program.child.kill('SIGTERM');
-  expect(await program.ended).toMatchObject({ code: 143, signal: null });
-});
-
-test('two runs on one item at the same time: the second is told who has it', async () => {
-  const vendor = await vendorWith({ script: script({ draft: () => ({ text: lldFor('42'), stallAfterChars: 10 }) }) });
-  const repository = await testRepository({ 42: ISSUE });
-  const first = startAgentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  await vendor.waitForCalls(1);
-  const second = await agentos(['lld', '42', ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
-  expect(second.code).toBe(1);
-  expect(second.stdout).toContain(`process ${first.child.pid}`);
-  expect(vendor.calls).toHaveLength(1);
-  first.child.kill('SIGINT');
-  await first.ended;
-});
-
-test('--json prints one JSON document a line, the summary last, and people’s lines go to stderr', async () => {
-  const vendor = await vendorWith({ script: script() });
-  const repository = await testRepository({ 42: ISSUE });
-  const { code, stdout, stderr } = await agentos(
-    ['lld', '42', '--json', ...CLAUDE_AND_GEMINI],
-    envOf(vendor, repository),
-  );
-  expect(code).toBe(0);
-  const lines = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  expect(lines[0]).toMatchObject({ type: 'run-started' });
-  expect(lines.at(-1)).toMatchObject({ workflow: 'lld', items: [{ id: '42', status: 'succeeded' }] });
-  expect(stderr).toContain('[LLD-42] ');
 });
 
 test('keys appear in no output, log, lineage, checkpoint or error, even if the vendor echoes them', async () => {

@@ -40,7 +40,7 @@ test('--notify gets the summary when an item needs a person and when the run end
     {},
     { occasion: 'ended', exitCode: 3, counts: { total: 2, discuss: 1, succeeded: 1 } },
   ]);
-  await watch.printed('It ended with exit code 3: 2 item(s) (1 succeeded, 1 discuss)');
+  await watch.printed('The run ended with exit code 3: 2 item(s) (1 succeeded, 1 discuss)');
   expect(watch.stdout()).toContain('[LLD-2] review 1: APPROVED');
   watch.child.kill('SIGINT');
   expect(await watch.ended).toMatchObject({ code: 130, stderr: '' });
@@ -48,7 +48,7 @@ test('--notify gets the summary when an item needs a person and when the run end
   const [runId = ''] = await repository.list('.agentos/runs');
   const over = await agentos(['status', runId, '--watch', '--json'], optionsOf(repository));
   expect(over).toMatchObject({ code: 0, stdout: '' });
-  expect(over.stderr).toContain('It ended with exit code 3');
+  expect(over.stderr).toContain('The run ended with exit code 3');
 });
 
 test('a --notify command that fails is a warning; one that hangs is stopped, soon after a signal', async () => {

@@ -102,7 +102,7 @@ test('no help and no error suggests it for real work', async () => {
   const run = starter(repository);
   const help = (await run('lld', '--help')).stdout;
   expect(help.match(/--offline/g)).toHaveLength(1);
-  expect(help).toMatch(/--offline +the recorded tour of agentos demo, no model/);
+  expect(help).toMatch(/--offline +no model: the recorded tour of agentos demo/);
   for (const args of [['lld', '1'], ['lld', '1', '--drafter', 'nonsense'], ['doctor'], ['help']]) {
     const { stdout, stderr } = await run(...args);
     expect(stdout + stderr, args.join(' ')).not.toContain('--offline');

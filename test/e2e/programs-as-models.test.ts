@@ -75,7 +75,7 @@ describe('commands as drafter and reviewer', () => {
     expect([await notes.read('main'), await notes.read('main-2')]).toEqual(Array(2).fill('export const answer = 42;'));
     expect([await notes.read('status'), await notes.read('branch')]).toEqual(['', 'HEAD']);
     expect(ended.stdout).toContain('[LLD-42] drafting');
-    expect(ended.stdout).toMatch(/thrown away: .*scratch\.txt/);
+    expect(ended.stdout).toMatch(/discarded: .*scratch\.txt/);
     expect(await repository.read('src/main.js')).toContain('not committed');
     await expectNoWorktree(repository);
   });
@@ -234,7 +234,7 @@ describe('an agent as drafter and reviewer', () => {
     const args = ['lld', '42', '--drafter', 'claude-code', '--reviewer', 'claude-code'];
     const { code, stdout } = await agentos(args, { cwd: repository.root, env });
     expect(code).toBe(1);
-    expect(stdout).toContain('claude-code answered without using the gateway');
+    expect(stdout).toContain('claude-code did not use the gateway, so its answer is rejected');
   });
 
   test('that is not installed is named before anything starts', async () => {

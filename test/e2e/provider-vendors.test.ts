@@ -4,7 +4,8 @@ import { AgentosError, type Problem, type RetryClass } from '../../src/core/erro
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { createVendorProvider } from '../../src/models/create.ts';
-import type { ModelReply, ModelRequest } from '../../src/models/port.ts';
+import type { ModelReply, ModelRequest, ModelRound } from '../../src/models/port.ts';
+import { throughGateway } from '../support/gateway.ts';
 import { type Answer, startVendor, type Vendor } from '../support/vendor/index.ts';
 
 const KEY = 'sk-test-1234567890abcdef';
@@ -48,8 +49,11 @@ interface Ask {
   idleTimeoutMs?: number;
   ceilingMs?: number;
   onProgress?: ModelRequest['onProgress'];
-  baseUrl?: string;
+  endpoint?: string;
+  /** Through a gateway that passes on what the vendor refuses; otherwise the vendor is asked itself. */
+  throughGateway?: boolean;
   chunkChars?: number;
+  tools?: ModelRound['tools'];
   latencyMs?: number;
 }
 
@@ -59,10 +63,11 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     script: (call) => answers[call.index] ?? answers.at(-1) ?? {},
     ...(ask.chunkChars === undefined ? {} : { chunkChars: ask.chunkChars }),
   });
+  const spec = parseModelSpec(`${format.provider}:${format.model}`) as VendorSpec;
+  const direct = { token: new Secret(KEY), endpoint: ask.endpoint ?? vendor.url };
   const provider = createVendorProvider({
-    spec: parseModelSpec(`${format.provider}:${format.model}`) as VendorSpec,
-    key: new Secret(KEY),
-    baseUrl: ask.baseUrl ?? vendor.url,
+    spec,
+    ...(ask.throughGateway === true ? await throughGateway(vendor, spec, KEY) : direct),
     idleTimeoutMs: ask.idleTimeoutMs ?? 20_000,
     ceilingMs: ask.ceilingMs ?? 30_000,
   });
@@ -73,6 +78,7 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     stepId: 'draft#1',
     signal: ask.signal ?? new AbortController().signal,
     inFolder: () => expect.unreachable('a vendor is no program'),
+    ...(ask.tools === undefined ? {} : { conversation: { tools: ask.tools, mayCall: true, turnsWith: () => [] } }),
     ...(ask.onProgress === undefined ? {} : { onProgress: ask.onProgress }),
   });
 }
@@ -125,6 +131,26 @@ describe.each(FORMATS)('$provider', (format) => {
     expect(call?.body).not.toHaveProperty('temperature');
   });
 
+  it('reads an answer that comes in one piece, although a stream was asked for', async () => {
+    const text = 'A design.\nüñí → 終';
+    const usage = { input: 1_000, output: 200, cacheRead: 600 };
+    const answer = { text, usage, model: format.snapshot, inOnePiece: true };
+    const reply = await ask(format, { answer, throughGateway: true });
+    expect(reply).toMatchObject({ text, answered: format.snapshot, metered: true });
+    expect(reply.usage).toMatchObject({ inputTokens: 1_000, outputTokens: 200, cacheReadTokens: 600 });
+  });
+
+  it('reads the calls of tools in one piece', async () => {
+    const toolCalls = [{ name: 'read', input: { path: 'a.ts' } }];
+    const answer: Answer = { text: 'I look.', toolCalls, stop: 'tool', inOnePiece: true };
+    const tool = { type: 'function', name: 'read', inputSchema: { type: 'object' } } as const;
+    const reply = await ask(format, { answer, throughGateway: true, tools: [tool] });
+    const [call] = (reply.parts ?? []).filter((part) => part.type === 'tool-call');
+    expect(reply.text).toBe('I look.');
+    expect(call).toMatchObject({ toolName: 'read' });
+    expect(JSON.parse(call?.input ?? '')).toEqual({ path: 'a.ts' });
+  });
+
   it('reports another model to a drafter, and refuses it for a review', async () => {
     const reply = await ask(format, { answer: { text: 'Yes.', model: format.other } });
     expect(reply).toMatchObject({ answered: format.other, substituted: true });
@@ -158,7 +184,7 @@ describe.each(FORMATS)('$provider', (format) => {
     [
       'a page of an overloaded proxy',
       { html: true, status: 502 },
-      { code: 'provider-overloaded', provider, status: 502 },
+      { code: 'provider-bad-reply', provider },
       'transient',
     ],
     [
@@ -186,7 +212,7 @@ describe.each(FORMATS)('$provider', (format) => {
     [
       'status 503 without a body',
       { status: 503, emptyBody: true },
-      { code: 'provider-overloaded', provider, status: 503 },
+      { code: 'provider-bad-reply', provider },
       'transient',
     ],
     ['status 529', { status: 529 }, { code: 'provider-overloaded', provider, status: 529 }, 'transient'],
@@ -203,20 +229,23 @@ describe.each(FORMATS)('$provider', (format) => {
       'permanent',
     ],
   ] as [string, Answer, Partial<Problem>, RetryClass][])('names %s', async (_, answer, problem, retry) => {
-    const failure = await failureOf(ask(format, { answer }));
+    const failure = await failureOf(ask(format, { answer, throughGateway: true }));
     expect(failure).toMatchObject({ problem, retry });
     expect(vendor?.calls).toHaveLength(1);
   });
 
   it('shows the words of the vendor', async () => {
-    const { problem } = await failureOf(ask(format, { answer: { status: 404, message: 'no such\nmodel' } }));
+    const { problem } = await failureOf(
+      ask(format, { answer: { status: 404, message: 'no such\nmodel' }, throughGateway: true }),
+    );
     expect(problem).toMatchObject({ detail: expect.stringMatching(/no such model$/) });
   });
 
   it('does not follow a redirect, and names where it leads', async () => {
     const elsewhere = await startVendor();
     try {
-      const failure = await failureOf(ask(format, { answer: { redirectTo: `${elsewhere.url}/v1/messages` } }));
+      const answer = { redirectTo: `${elsewhere.url}/v1/messages` };
+      const failure = await failureOf(ask(format, { answer, throughGateway: true }));
       expect(failure).toMatchObject({ problem: { code: 'provider-bad-reply' }, retry: 'permanent' });
       expect(failure.problem).toMatchObject({ detail: expect.stringContaining(new URL(elsewhere.url).host) });
       expect([...elsewhere.calls, ...elsewhere.others]).toEqual([]);
@@ -228,7 +257,7 @@ describe.each(FORMATS)('$provider', (format) => {
   it('says that nobody listens', async () => {
     const gone = await startVendor();
     await gone.close();
-    const failure = await failureOf(ask(format, { answer: {}, baseUrl: gone.url }));
+    const failure = await failureOf(ask(format, { answer: {}, endpoint: gone.url }));
     expect(failure).toMatchObject({ problem: { code: 'provider-unreachable', provider }, retry: 'transient' });
     expect(failure.problem).toMatchObject({ detail: expect.stringContaining('ECONNREFUSED') });
   });
@@ -326,7 +355,9 @@ describe('what only one vendor does', () => {
 
   it('a daily quota of Gemini is a long pause, not the few seconds beside it', async () => {
     const quotaId = 'GenerateRequestsPerDayPerProjectPerModel-FreeTier';
-    const { problem, retry } = await failureOf(ask(FORMATS[1], { answer: { status: 429, retryAfter: 0, quotaId } }));
+    const { problem, retry } = await failureOf(
+      ask(FORMATS[1], { answer: { status: 429, retryAfter: 0, quotaId }, throughGateway: true }),
+    );
     expect(retry).toBe('quota');
     expect(problem.code === 'provider-quota' && problem.retryAfterMs).toBeGreaterThan(0);
   });

@@ -1,10 +1,9 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { parseItemId } from '../../src/core/ids.ts';
 import { pathsOf } from '../../src/core/paths.ts';
 import { reactionKey } from '../../src/core/reaction.ts';
-import { postOnce } from '../../src/run/post-once.ts';
+import { postOnce } from '../../src/run/services/posts.ts';
 import { startDashboard } from '../support/dashboard.ts';
 import { TOKEN } from '../support/hosts/github.ts';
 import { NUMBER, type OpenedProject, openedProject } from '../support/hosts/pull-request.ts';
@@ -60,6 +59,8 @@ test('a failed check, a remark and a moved base become one pushed commit, answer
   expect(remote('show', `${branch}:src/main.js`)).not.toContain('touched');
   expect(remote('show', `${branch}:docs/reports/42.md`)).toContain('## Gates after reaction 1');
   expect(repository.git('rev-parse', branch)).toBe(head());
+  // The link that the implementer left in place of the reviews' folder was not followed.
+  expect(await readdir(join(repository.home, '..'))).not.toContain('review-1.md');
 
   const calls = await reactorCalls();
   expect(calls).toHaveLength(1);
@@ -83,7 +84,7 @@ test('a failed check, a remark and a moved base become one pushed commit, answer
   const again = await run('fixes', 'react', '42');
   expect(again, again.stdout).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('nothing happened that is to be reacted to'),
+    stdout: expect.stringContaining('its pull request needs no reaction'),
   });
   expect([github.writes().length, (await reactorCalls()).length]).toEqual([written, 1]);
   expect(await repository.list('.agentos/checkpoints')).toEqual([]);
@@ -93,7 +94,7 @@ test('a failed check, a remark and a moved base become one pushed commit, answer
   await rm(`${repository.root}/.agentos`, { recursive: true });
   expect(await run('fixes', 'react', '42')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('skipped: nothing happened'),
+    stdout: expect.stringContaining('skipped: its pull request needs no reaction'),
   });
   expect([github.writes().length, (await reactorCalls()).length]).toEqual([written, 1]);
 });
@@ -122,7 +123,10 @@ test('killed while it answers, a reaction pays and posts nothing twice; a person
   await other.printed('react-1');
   repository.git('push', '--quiet', 'origin', `${theirs}:refs/heads/${branch}`);
   const refused = await other.ended;
-  expect(refused, refused.stdout).toMatchObject({ code: 1, stdout: expect.stringContaining('is never overwritten') });
+  expect(refused, refused.stdout).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('so it is not overwritten'),
+  });
   expect([remote('rev-parse', branch), answers(project).length]).toEqual([theirs, 2]);
 });
 
@@ -181,12 +185,7 @@ test('after five reactions a person is asked, on the issue too; an unreadable se
     const end = { key: reactionKey(past), commit: 'x', wrote: true, dropped: false };
     const steps = { reaction: { ...past, cycle }, 'reaction-end': end };
     for (const [name, value] of Object.entries(steps))
-      await postOnce(
-        paths,
-        parseItemId('42'),
-        { name, inputs: { key: end.key } },
-        { lookUp: async () => null, post: async () => value },
-      );
+      await postOnce(paths, '42', { name, inputs: { key: end.key } }, async () => value);
   }
   fails('build');
   const before = head();
@@ -205,6 +204,9 @@ test('after five reactions a person is asked, on the issue too; an unreadable se
   expect(await shown('inbox')).toEqual([needsPerson]);
   expect(await shown('question/react/42')).toMatchObject({ draft: [], reviewName: 'Not reviewed' });
   expect(await shown('board')).toMatchObject([{ id: '42', column: 'needs-you' }]);
+  const { chapters } = (await shown('item/42')) as { chapters: { title: string; gist: string }[] };
+  const reactions = chapters.filter(({ title }) => title === 'Reaction');
+  expect(reactions.at(-1)?.gist).toMatch(/^pull request #\d+: .*failed/);
   const place = { cwd: repository.root, env: github.env };
   const explained = await agentos(['explain', '42', '--source', 'github:acme/widget', '--json'], place);
   expect(JSON.parse(explained.stdout)).toMatchObject({

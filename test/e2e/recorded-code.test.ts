@@ -45,6 +45,7 @@ const journal: Journal = {
   has: () => false,
   steps: () => [],
   last: () => undefined,
+  check: () => undefined,
   remove: async () => undefined,
   close: () => undefined,
 };

@@ -1,9 +1,9 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseTraceparent } from '../../src/core/traceparent.ts';
 import type { CollectedSpan, Collector, CollectorMood } from '../support/collector.ts';
-import { callsOf, designedRepository, implementer, reviewerSaying } from '../support/implement.ts';
+import { callsOf, designedRepository, IMPLEMENTER, implementer, reviewerSaying } from '../support/implement.ts';
 import { ISSUE, lldFor, review, roundOf, script, vendorEnv } from '../support/models.ts';
 import { workersOf } from '../support/processes.ts';
 import { agentos, type ProgramOptions, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
@@ -253,7 +253,7 @@ test('an implementation: the agent, git and the tests are in the tree and are to
     'implement',
     '42',
     '--implementer',
-    implementer({ tests: 'one-missing', state }),
+    implementer({ tests: 'one-missing', mends: 'yes', state }),
     '--reviewer',
     reviewer,
     ...WITHOUT_SANDBOX,
@@ -314,7 +314,9 @@ test("an agent's own calls are below its span, with what they used", async () =>
   onTestFinished(() => vendor.close());
   const bin = join(repository.home, '..', 'bin');
   await mkdir(bin);
-  await writeFile(join(bin, 'claude'), agentProgram(implementer().replace(/^command:/, '')), { mode: 0o755 });
+  // Beside the agent, where a sandbox shows it wherever the checkout is.
+  await copyFile(IMPLEMENTER, join(bin, 'implementer.sh'));
+  await writeFile(join(bin, 'claude'), agentProgram(`sh '${join(bin, 'implementer.sh')}'`), { mode: 0o755 });
   await writeFile(join(bin, 'package.json'), '{ "type": "module" }');
   const env = {
     ...vendorEnv(vendor.url),

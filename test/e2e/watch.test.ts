@@ -26,7 +26,7 @@ test('a watch runs what is pending, waits for changes, is the only one, and surv
   expect(await repository.read('docs/lld/LLD-42.md')).toContain('status: approved');
 
   const second = await agentos(args, placed(repository));
-  expect([second.code, second.stderr]).toEqual([2, expect.stringContaining('runs in this repository already')]);
+  expect([second.code, second.stderr]).toEqual([2, expect.stringContaining('is already running in this repository')]);
 
   // A failure is not tried again at once; another text is.
   await models.answer('lld', '43', 'fails');

@@ -11,6 +11,7 @@ import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { throughGateway } from '../support/gateway.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { type Answer, startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 
@@ -59,8 +60,8 @@ async function scene(spec: string, script: Script, vendorOptions: VendorOptions 
     write: (options = {}, request = {}) =>
       createBuiltInWriter({
         spec: parseModelSpec(spec) as VendorSpec,
-        key: new Secret(KEY),
-        baseUrl: vendor.url,
+        token: new Secret(KEY),
+        endpoint: vendor.url,
         maxRounds: 10,
         idleTimeoutMs: 20_000,
         ceilingMs: 60_000,
@@ -239,7 +240,8 @@ describe.each(SPECS)('with %s', (spec) => {
 
   test('refusals are classified as for every call, and asked once', async () => {
     const made = await scene(spec, () => ({ status: 429, message: 'slow down', retryAfter: 7 }));
-    expect(await failure(made.write())).toMatchObject({ problem: { code: 'provider-quota' }, retry: 'quota' });
+    const access = await throughGateway(made.vendor, parseModelSpec(spec) as VendorSpec, KEY);
+    expect(await failure(made.write(access))).toMatchObject({ problem: { code: 'provider-quota' }, retry: 'quota' });
     expect(made.vendor.calls).toHaveLength(1);
   });
 });
@@ -356,7 +358,7 @@ describe('as Anthropic streams it', () => {
     const half = '{"path": "src/main.js", "content": "export const ans';
     const { url, bodies } = await wire(message('max_tokens', write(half)), done);
     const made = await scene(SPECS[0], []);
-    expect(await made.write({ baseUrl: url })).toMatchObject({ text: 'Done.' });
+    expect(await made.write({ endpoint: url })).toMatchObject({ text: 'Done.' });
     expect(await made.repository.read('src/main.js')).toBe('export const answer = 42;\n');
     const { messages } = JSON.parse(bodies[1] ?? '') as { messages: { content: object[] }[] };
     expect(messages[1]?.content).toMatchObject([{ type: 'tool_use', id: 'toolu_1', input: {} }]);
@@ -373,8 +375,8 @@ describe('as Anthropic streams it', () => {
     );
     const { url, bodies } = await wire(message('tool_use', thought, write('{"path": "a.js", "content": ""}')), done);
     const made = await scene(SPECS[0], []);
-    await failure(made.write({ baseUrl: url, maxRounds: 1 }));
-    await made.write({ baseUrl: url });
+    await failure(made.write({ endpoint: url, maxRounds: 1 }));
+    await made.write({ endpoint: url });
     const { messages } = JSON.parse(bodies[1] ?? '') as { messages: { content: object[] }[] };
     expect(messages[1]?.content).toMatchObject([
       { type: 'thinking', thinking: 'Let me think.', signature: 'c2lnbmVk' },

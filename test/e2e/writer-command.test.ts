@@ -2,9 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type CommandWriterOptions, createCommandWriter } from '../../src/agent/programs/command.ts';
+import { createCommandWriter } from '../../src/agent/create.ts';
 import { type CommandSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { NO_USAGE } from '../../src/core/money.ts';
+import type { CommandOptions } from '../../src/models/command.ts';
 import { testFolder } from '../support/folder.ts';
 import { eventually, isAlive, processesWith } from '../support/processes.ts';
 import { failureOf, startWriting, type Writing } from '../support/writing.ts';
@@ -16,7 +17,7 @@ interface Started extends Writing {
 
 async function start(
   command: string,
-  options: Partial<CommandWriterOptions> & {
+  options: Partial<CommandOptions> & {
     signal?: AbortSignal;
     task?: string;
     onLine?: (line: string) => void;

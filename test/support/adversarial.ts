@@ -27,12 +27,10 @@ import { parseGoProfile, parseLcov } from '../../src/testing/reports/coverage.ts
 import { parseJunit } from '../../src/testing/reports/junit.ts';
 import { parseLines } from '../../src/testing/reports/lines.ts';
 import { parseTap } from '../../src/testing/reports/tap.ts';
-import { parseTrx } from '../../src/testing/reports/trx.ts';
 import { parseCompileErrors, parseLibtest } from '../../src/testing/runners/cargo.ts';
+import { parseTrx } from '../../src/testing/runners/dotnet.ts';
 import { parseGoEvents } from '../../src/testing/runners/go.ts';
 import { typescriptErrors } from '../../src/testing/runners/javascript.ts';
-import { parseJestJson } from '../../src/testing/runners/jest.ts';
-import { parseNodeLines } from '../../src/testing/runners/node.ts';
 import { isMissingCode, testScript } from '../../src/testing/runners.ts';
 import { shellCommands } from '../../src/testing/script.ts';
 import { skippedTestLine } from '../../src/verification/skipped-tests.ts';
@@ -95,10 +93,8 @@ export const READERS: Record<string, (text: string) => unknown> = {
   shellCommands,
   testScript,
   parseGoEvents: (t) => parseGoEvents(t, t),
-  parseJestJson: (t) => parseJestJson(t, here as never),
   parseLibtest,
   parseCompileErrors: (t) => parseCompileErrors(t.split('\n')),
-  parseNodeLines: (t) => parseNodeLines(t, here as never, here as never),
   typescriptErrors,
   skippedTestLine: (t) => skippedTestLine('a.test.ts', t),
   skippedPy: (t) => skippedTestLine('test_a.py', t),

@@ -7,15 +7,22 @@ import { userId } from '../../src/process/state-folder.ts';
 
 /** A folder for one test: removed when it passes, kept and printed when it fails. */
 export async function testFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'agentos test-ü '));
-  onTestFinished(async ({ task }) => {
-    if (task.result?.state === 'fail') process.stderr.write(`kept: ${folder}\n`);
-    else {
-      await removeWorkFolders(folder);
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
+  const folder = await newFolder();
+  onTestFinished(({ task }) => removeOrKeep(folder, task.result?.state === 'fail'));
   return folder;
+}
+
+/** Its name has a space and a letter outside ASCII. */
+export function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'agentos test-ü '));
+}
+
+export async function removeOrKeep(folder: string, isKept: boolean): Promise<void> {
+  if (isKept) process.stderr.write(`kept: ${folder}\n`);
+  else {
+    await removeWorkFolders(folder);
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Where the program had worktrees of repositories below a folder: outside of it. */

@@ -4,18 +4,28 @@ import { sha256 } from '../../src/core/hash.ts';
 import { parseItemId } from '../../src/core/ids.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
 import { approvedLld } from '../../src/workflow/approved-lld.ts';
+import { testFolder } from './folder.ts';
 import { ISSUE, lldFor, review } from './models.ts';
 import { PROJECT } from './program.ts';
-import { type TestRepository, testRepository } from './repository.ts';
+import { repositoryIn, type TestRepository } from './repository.ts';
 
-const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'implementer.mjs');
+export const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'implementer.sh');
 
 /** A repository whose tests really run, with an approved LLD for each id. */
 export async function designedRepository(
   ids: readonly string[],
   lld: (id: string) => string = lldFor,
 ): Promise<TestRepository> {
-  const repository = await testRepository({}, { commit: false });
+  return designedRepositoryIn(await testFolder(), ids, lld);
+}
+
+/** The same in a folder whose removal is the caller's business. */
+export async function designedRepositoryIn(
+  folder: string,
+  ids: readonly string[],
+  lld: (id: string) => string = lldFor,
+): Promise<TestRepository> {
+  const repository = await repositoryIn(folder, {}, { commit: false });
   await commitProject(repository);
   for (const id of ids) await approve(repository, id, lld(id));
   return repository;
@@ -53,7 +63,7 @@ export async function approve(repository: TestRepository, id: string, body: stri
 /** `command:` of an implementer that behaves as said, e.g. `{ code: 'edits-tests' }`. */
 export function implementer(how: Record<string, string> = {}): string {
   const words = Object.entries(how).map(([name, value]) => `'${name}=${value}'`);
-  return `command:node '${IMPLEMENTER}' ${words.join(' ')}`.trimEnd();
+  return `command:sh '${IMPLEMENTER}' ${words.join(' ')}`.trimEnd();
 }
 
 /** A reviewer that always says the same. */
@@ -79,7 +89,12 @@ export interface Calls {
 export async function callsOf(file: string): Promise<Calls[]> {
   const text = await readFile(file, 'utf8').catch(() => '');
   return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Calls);
+    .split('\x1e')
+    .slice(0, -1)
+    .map((call) => {
+      const [phase, id = '', again, task = '', ...variables] = call.split('\0').slice(0, -1);
+      if (phase !== 'tests' && phase !== 'code') throw new Error(`no phase: ${phase}`);
+      const env = Object.fromEntries(variables.map((variable) => variable.split(/=(.*)/s).slice(0, 2)));
+      return { phase, id, again: again === 'true', task, env };
+    });
 }

@@ -9,7 +9,7 @@ import { NO_USAGE } from '../../src/core/money.ts';
 import { type Paths, pathsOf } from '../../src/core/paths.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import type { Provider } from '../../src/models/port.ts';
-import { issueBatch } from '../../src/run/batches.ts';
+import { issueBatch } from '../../src/run/batches/document-batches.ts';
 import type { Project } from '../../src/run/project.ts';
 import { createBriefSource, createDirectorySource } from '../../src/source/directory.ts';
 import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';
@@ -94,8 +94,14 @@ export async function runIssueAt(
     item,
     {
       headCommit: () => Promise.resolve('0123456789'),
-      open: (commit) =>
-        Promise.resolve({ commit, paths: [], kindOf: () => null, idOf: () => null, read: async () => Buffer.from('') }),
+      open: async (commit) => ({
+        commit,
+        paths: [],
+        kindOf: () => null,
+        sizeOf: () => null,
+        idOf: () => null,
+        read: async () => Buffer.from(''),
+      }),
       shownText: () => Promise.resolve(null),
       contextFor: () => Promise.resolve('src/main.js'),
     },

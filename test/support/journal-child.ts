@@ -11,10 +11,10 @@
 import { appendFileSync } from 'node:fs';
 import { systemClock } from '../../src/core/clock.ts';
 import { openDatabase } from '../../src/hub/database.ts';
+import { openStoredJournal } from '../../src/journal/journal.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { postgresSteps } from '../../src/journal/postgres.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { openStoredJournal } from '../../src/journal/stored.ts';
 
 const openers: Record<string, (location: string) => Journal | Promise<Journal>> = {
   sqlite: (file) => openSqliteJournal(file, { clock: systemClock }),

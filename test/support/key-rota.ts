@@ -4,7 +4,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { vendorFailure } from '../../src/models/vendor-failure.ts';
 import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/pool/port.ts';
 
-export interface KeyRota extends Pick<Pool, 'acquire' | 'outlook'> {
+export interface KeyRota extends Pick<Pool, 'acquire' | 'expectedWait'> {
   /** Requests for a lease, in the order of arrival. */
   readonly requests: readonly LeaseRequest[];
   readonly queued: number;
@@ -23,9 +23,12 @@ interface Waiter {
 
 /**
  * The least that can stand behind the gateway: keys take turns, a refused key is out, a refused request goes to the next
- * key. Learning limits is the real pool's business.
+ * key, unless it `passes` every refusal to the caller. Learning limits is the real pool's business.
  */
-export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: AgentosError } = {}): KeyRota {
+export function createKeyRota(
+  keys: readonly string[],
+  { refuse, passes = false }: { refuse?: AgentosError; passes?: boolean } = {},
+): KeyRota {
   const live = keys.map((key, index) => ({ id: `key-${index + 1}`, key }));
   const requests: LeaseRequest[] = [];
   const queue: Waiter[] = [];
@@ -50,11 +53,11 @@ export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: Ag
       key: new Secret(chosen.key),
       answered(answer): Ruling {
         const { status } = answer;
-        if (status === 401 || status === 403) {
+        if (!passes && (status === 401 || status === 403)) {
           live.splice(live.indexOf(chosen), 1);
           return live.length > 0 ? { action: 'retry' } : { action: 'fail', error: deadKeys(vendor) };
         }
-        if (status === 429) return { action: 'retry' };
+        if (!passes && status === 429) return { action: 'retry' };
         const facts = { ...answer, provider: vendor, fallback: `status ${status}`, secret: chosen.key };
         return { action: 'pass', error: status < 400 ? null : vendorFailure({ ...facts, nowMs: Date.now() }) };
       },
@@ -79,7 +82,7 @@ export function createKeyRota(keys: readonly string[], { refuse }: { refuse?: Ag
       held = false;
       for (const { grant } of queue.splice(0)) grant();
     },
-    outlook: () => ({ reason: 'key', untilMs: null }),
+    expectedWait: () => ({ reason: 'key', untilMs: null }),
     acquire(request) {
       requests.push(request);
       if (refuse !== undefined) return Promise.reject(refuse);

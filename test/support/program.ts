@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const PROGRAM = join(PROJECT, 'bin', 'agentos');
+/** Another build can be attacked with the same tests. */
+const PROGRAM = process.env['AGENTOS_PROGRAM'] ?? join(PROJECT, 'bin', 'agentos');
 
 export interface Ended {
   code: number | null;
@@ -24,6 +25,8 @@ export interface Started {
 export interface ProgramOptions {
   cwd: string;
   env?: Record<string, string>;
+  /** A command that the program is started by, e.g. `unshare`. */
+  under?: string[];
 }
 
 /** For models and implementers that write down how they were called: in a sandbox they could not. */
@@ -35,8 +38,9 @@ function cleanEnv(more: Record<string, string> = {}): Record<string, string> {
 }
 
 /** The built program as users start it. */
-export function startAgentos(args: string[], { cwd, env }: ProgramOptions): Started {
-  const child = spawn(PROGRAM, args, { cwd, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
+export function startAgentos(args: string[], { cwd, env, under = [] }: ProgramOptions): Started {
+  const [command = PROGRAM, ...words] = [...under, PROGRAM, ...args];
+  const child = spawn(command, words, { cwd, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -28,7 +28,7 @@ export async function scriptedModels(repository: TestRepository): Promise<Script
   await writeFile(join(folder, 'lld.md'), lldFor('{id}'));
   for (const task of ['review-issue', 'review-lld', 'review-tests', 'review-code'])
     await writeFile(join(folder, `${task}.md`), approval);
-  const model = `command:node '${join(PROJECT, 'test', 'support', 'scripted-model.mjs')}' '${folder}'`;
+  const model = `command:sh '${join(PROJECT, 'test', 'support', 'scripted-model.sh')}' '${folder}'`;
   return {
     flags: ['--drafter', model, '--reviewer', model, ...WITHOUT_SANDBOX],
     answer: (task, id, reply) => writeFile(join(folder, `${task}-${id}.md`), reply),

@@ -57,6 +57,7 @@ const NO_JOURNAL: Journal = {
   has: () => false,
   last: () => undefined,
   steps: () => [],
+  check: () => undefined,
   remove: async () => undefined,
   close: () => undefined,
 };

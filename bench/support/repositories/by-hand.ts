@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
+import { REQUIREMENTS } from '../../../src/process/python.ts';
 import type { RunnerName } from '../../../src/testing/port.ts';
 
 /** What a person sees who runs the tests in a fresh clone. */
@@ -84,8 +85,12 @@ function usualCommand(clone: string, folder: string, runner: RunnerName | null):
         existsSync(join(clone, 'tests')) && !existsSync(join(clone, 'tests/__init__.py')) ? ' -s tests' : '';
       const start = runner === 'pytest' ? 'pytest' : `unittest discover${tests}`;
       const pip = `${python} -m pip install -q`;
-      const install =
-        has('setup.py') || has('pyproject.toml') ? ` && { ${pip} -e . || ${pip} --no-build-isolation -e .; }` : '';
+      const lists = readdirSync(clone).filter((name) => REQUIREMENTS.test(name));
+      const what = [
+        ...lists.map((name) => `-r ${name}`),
+        ...(has('setup.py') || has('pyproject.toml') ? ['-e .'] : []),
+      ].join(' ');
+      const install = what === '' ? '' : ` && { ${pip} ${what} || ${pip} --no-build-isolation ${what}; }`;
       return `python3 -m venv --system-site-packages .by-hand${install} && ${python} -m ${start}`;
     }
     case 'go':
@@ -97,9 +102,11 @@ function usualCommand(clone: string, folder: string, runner: RunnerName | null):
     case 'gradle':
       return `${there}gradle test`;
     case 'rspec':
-      return has('Gemfile') ? 'bundle install --local && bundle exec rspec' : 'rspec';
     case 'minitest':
-      return 'rake test';
+    case 'test-unit': {
+      const start = runner === 'rspec' ? 'rspec' : 'rake test';
+      return has('Gemfile') ? `{ bundle check || bundle install; } && bundle exec ${start}` : start;
+    }
     case 'phpunit':
       return has('composer.json') ? 'composer install -q && vendor/bin/phpunit' : 'phpunit';
     default:
@@ -124,6 +131,8 @@ const SUMMARIES: readonly Counted[] = [
   ['ava', /^\s+(\d+) tests? passed/gm, first],
   ['uvu', /^\s+Passed:\s+(\d+)/gm, first],
   ['jasmine', /^(\d+) specs?, (\d+) failures?(?:, (\d+) pending)?/gm, less],
+  // With jasmine-spec-reporter.
+  ['jasmine', /^Executed (\d+) of \d+ specs?/gm, first],
   ['qunit', /^# pass (\d+)/gm, first],
   ['bun', /^\s*(\d+) pass$/gm, first],
   ['tap', /^# \{?.*?\bpass: (\d+)|^\s*(?:Asserts|# passed):\s+(\d+)|^# pass\s+(\d+)/gm, first],
@@ -137,7 +146,8 @@ const SUMMARIES: readonly Counted[] = [
   ['cargo', /^test result: \w+\. (\d+) passed/gm, first],
   ['maven', /^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$/gm, less],
   ['rspec', /^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?/gm, less],
-  ['minitest', /^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors, (\d+) (?:skips|pendings)/gm, less],
+  ['minitest', /^(\d+) runs, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) skips/gm, less],
+  ['test-unit', /^(\d+) tests, \d+ assertions, (\d+) failures, (\d+) errors, (\d+) pendings, (\d+) omissions/gm, less],
   [
     'phpunit',
     /^OK (?:\((\d+) tests?)|^Tests: (\d+), Assertions: \d+(?:, Errors: (\d+))?(?:, Failures: (\d+))?(?:, Skipped: (\d+))?/gm,
@@ -157,10 +167,16 @@ function passedIn(text: string, runner: RunnerName | null): number | null {
       ),
     ),
   );
-  // Node counts a file without tests as one that passed.
-  const files = runner === 'node' || runner === 'borp' ? (text.match(/^✔ \S+\.[cm]?[jt]s \([\d.]+ms\)$/gm) ?? []) : [];
-  if (counts.length > 0) return counts.reduce((sum, count) => sum + count, 0) - files.length;
+  // Node counts a file without tests as one that passed, and tape a point that is skipped.
+  const others = {
+    node: /^✔ \S+\.[cm]?[jt]s \([\d.]+ms\)$/gm,
+    borp: /^✔ \S+\.[cm]?[jt]s \([\d.]+ms\)$/gm,
+    tap: /^ok \d+ .*# SKIP/gm,
+  };
+  const wrongly = Object.entries(others).find(([name]) => name === runner)?.[1];
+  const less = wrongly === undefined ? 0 : (text.match(wrongly) ?? []).length;
+  if (counts.length > 0) return counts.reduce((sum, count) => sum + count, 0) - less;
   // Older versions of tap have no summary where the output is no terminal; only what holds others has a time.
-  const points = runner === 'tap' ? (text.match(/^ +ok \d+(?!.*# (?:time=|skip|todo))/gim) ?? []) : [];
+  const points = runner === 'tap' ? (text.match(/^ +ok\b(?!.*# (?:time=|skip|todo))/gim) ?? []) : [];
   return points.length === 0 ? null : points.length;
 }

@@ -11,6 +11,14 @@ const CODE = `function addFortyTwo(value) {
 }
 `;
 
+const DOCUMENTED = `/**
+ * Adds 42.
+ *
+ * @param {unknown} value
+ * @returns {number}
+ */
+`;
+
 const EXPECTED = `describe('addFortyTwo', () => {
   it('010 adds the number', () => {
     expect(addFortyTwo(1)).toBe(43);
@@ -78,6 +86,7 @@ function styleOf(runner: RunnerName, neighbour: string): Style | null {
       return [{ ava: 'test' }, withT('is')];
     case 'tap': {
       const tests = withT('equal', '\n  t.end();');
+      if (imports('tape')) return [{ tape: 'test' }, tests];
       return /\b(?:const|import) t\b/.test(neighbour)
         ? [{ tap: 't' }, tests.replaceAll('test(', 't.test(')]
         : [{ tap: '{ test }' }, tests];
@@ -114,13 +123,16 @@ export function itemInJavaScript(runner: RunnerName, examples: Examples, isListe
   const file = isListed ? test : posix.join(posix.dirname(test), testName(examples, stem));
   const isExported =
     isTyped ||
-    /^(?:export|import)\s/m.test(sourceText) ||
+    // Flow's types are no modules.
+    /^(?:export|import)\s(?!type\b)/m.test(sourceText) ||
     source.endsWith('.mjs') ||
     (isModule && sourceText.trim() === '');
   const bring = (names: string, from: string): string =>
     isModule ? `import ${names} from '${from}';\n` : `const ${names.replace('* as ', '')} = require('${from}');\n`;
+  // Where the compiler checks JavaScript, types are in comments.
+  const typed = /@(?:param|returns|type) \{/.test(sourceText) ? DOCUMENTED : '';
   const body = isTyped ? CODE.replace('(value)', '(value: unknown): number') : CODE;
-  const written = isExported ? `export ${body}` : `${body}\nmodule.exports = { addFortyTwo };\n`;
+  const written = isExported ? `${typed}export ${body}` : `${typed}${body}\nmodule.exports = { addFortyTwo };\n`;
   const path = importPath(file, code, examples);
   const strict = /^(['"])use strict\1;?\n+/.exec(testText)?.[0] ?? '';
   const own = bring('{ addFortyTwo }', path);
@@ -154,7 +166,8 @@ function testName({ test, source }: Examples, stem: string): string {
 }
 
 /** As the test imports its subject; a folder is imported by the name of the new file. */
-function importPath(file: string, code: string, { specifier, source }: Examples): string {
+function importPath(file: string, code: string, examples: Examples): string {
+  const { specifier, source } = examples;
   const ending = /\.[cm]?[jt]sx?$/;
   const stem = posix.basename(code).replace(ending, '');
   const own = ending.exec(specifier ?? '')?.[0] ?? '';
@@ -162,7 +175,15 @@ function importPath(file: string, code: string, { specifier, source }: Examples)
     return `${specifier.slice(0, specifier.lastIndexOf('/') + 1)}${stem}${own.replace('x', '')}`;
   const relative = posix.relative(posix.dirname(file), code);
   const path = relative.startsWith('.') ? relative : `./${relative}`;
-  return own === '' && specifier !== null ? path.replace(ending, '') : path;
+  if (own !== '' || specifier === null) return path;
+  return path.replace(ending, namesEndings(examples) ? '.js' : '');
+}
+
+/** Whether modules of the same folder, or the test, import each other with an ending. */
+function namesEndings({ source, testText, paths, read }: Examples): boolean {
+  const folder = posix.dirname(source);
+  const others = paths.filter((path) => posix.dirname(path) === folder && /\.[cm]?tsx?$/.test(path));
+  return [testText, ...others.map(read)].some((text) => /\bfrom\s*['"]\.[^'"]*\.[cm]?js['"]/.test(text));
 }
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
@@ -172,10 +193,19 @@ function inStyle(text: string, neighbour: string): string {
   let styled = text;
   if (!/;\s*$/m.test(neighbour.replace(/\/\*[^]*?\*\/|\/\/.*$/gm, ''))) styled = styled.replace(/;$/gm, '');
   if (count(neighbour, /"/g) > count(neighbour, /'/g)) styled = styled.replaceAll("'", '"');
-  if (/\{\w[^{}\n]*\w\} (?:=|from)/.test(neighbour)) styled = styled.replace(/\{ (\w[^{}\n]*) \}/g, '{$1}');
+  if (count(neighbour, /(?<!\$)\{\w.*\}/g) > count(neighbour, /(?<!\$)\{ \w.*\}/g))
+    styled = styled.replace(/\{ (\w[^{}\n]*) \}/g, '{$1}');
   if (/[(, ]\w+ => /.test(neighbour) && !/\(\w+\) => /.test(neighbour))
     styled = styled.replace(/\((\w+)\) =>/g, '$1 =>');
   if (/\bfunction \w+ \(/.test(neighbour)) styled = styled.replace(/\bfunction (\w+)\(/g, 'function $1 (');
+  // A linter may take everything that is newer for an error.
+  if (!/^\s*(?:const|let|import|export)\b|=>/m.test(neighbour))
+    styled = styled
+      .replace(/^(\s*)const \{ (\w+) \} = (require\(.*?\))(;?)$/gm, '$1var $2 = $3.$2$4')
+      .replace(/\bconst\b/g, 'var')
+      .replace(/\(\) => (\w+\(.*?\))(?=[,)])/g, 'function () { $1; }')
+      .replace(/\((\w*)\) => \{$/gm, 'function ($1) {')
+      .replace(/module\.exports = \{ (\w+) \}/, 'module.exports = { $1: $1 }');
   const indent = /^(\t| {2,8})\S/m.exec(neighbour.replace(/\/\*[^]*?\*\//g, ''))?.[1] ?? '  ';
   return styled.replace(/^(?: {2})+/gm, (spaces) => indent.repeat(spaces.length / 2));
 }

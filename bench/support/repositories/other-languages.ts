@@ -14,6 +14,7 @@ export function itemInOtherLanguage(runner: RunnerName, examples: Examples): Tri
       return inRust(examples);
     case 'rspec':
     case 'minitest':
+    case 'test-unit':
       return inRuby(runner, examples);
     case 'phpunit':
       return inPhp(examples);
@@ -136,7 +137,7 @@ function inRuby(runner: RunnerName, { test, testText, source }: Examples): Trivi
   const code = posix.join(posix.dirname(source), 'add_forty_two.rb');
   const required = code.replace(/^lib\//, '').replace(/\.rb$/, '');
   const headers = testText.split('\n').filter((line) => /^(?:require(?:_relative)? |#.*frozen)/.test(line));
-  const helpers = headers.filter((line) => /helper|minitest|frozen/.test(line)).join('\n');
+  const helpers = headers.filter((line) => /helper|minitest|test\/unit|frozen/.test(line)).join('\n');
   const load = code.startsWith('lib/')
     ? `require '${required}'`
     : `require_relative '${posix.relative(posix.dirname(test), code).replace(/\.rb$/, '')}'`;
@@ -157,13 +158,13 @@ function inRuby(runner: RunnerName, { test, testText, source }: Examples): Trivi
   end
 end
 `
-    : `class TestAddFortyTwo < Minitest::Test
+    : `class TestAddFortyTwo < ${runner === 'minitest' ? 'Minitest::Test' : 'Test::Unit::TestCase'}
   def test_010_adds_the_number
     assert_equal 43, AddFortyTwo.call(1)
   end
 
   def test_020_refuses_text
-    assert_raises(TypeError) { AddFortyTwo.call('x') }
+    assert_raise${runner === 'minitest' ? 's' : ''}(TypeError) { AddFortyTwo.call('x') }
   end
 end
 `;
@@ -177,6 +178,9 @@ module AddFortyTwo
   end
 end
 `;
+  // A single file with all tests is started by its name: the new ones go into it.
+  if (posix.basename(test) === 'test.rb')
+    return { tests: { [test]: `${testText.trimEnd()}\n\n${load}\n\n${cases}` }, code: { [code]: body } };
   return {
     tests: { [posix.join(posix.dirname(test), name)]: `${helpers}\n${load}\n\n${cases}` },
     code: { [code]: body },

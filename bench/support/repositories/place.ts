@@ -17,7 +17,7 @@ export interface Place {
 
 /** Folders in which nobody puts a test of a plain function, or code that has one. */
 const ASIDE =
-  /(?:^|\/)(?:fixtures?|__fixtures__|examples?|docs?|doc|website|node_modules|vendor|e2e|types?|typings?|benchmarks?|bench|scripts?|tools?|misc|integration|acceptance|smoke|templates?|bin|deno\w*|runtime-tests?|browser|_example|cmd|__mocks__|support|helpers?)\//i;
+  /(?:^|\/)(?:fixtures?|__fixtures__|(?<!(?:com|org)\/)examples?|docs?|doc|website|node_modules|vendor|e2e|types?|typings?|benchmarks?|bench|scripts?|tools?|misc|integration|acceptance|smoke|templates?|bin|deno\w*|runtime-tests?|browser|_example|cmd|__mocks__|support|helpers?)\//i;
 const NO_SOURCE =
   /\.d\.[cm]?ts$|\.config\.|(?:^|\/)(?:setup\.py|conftest\.py|noxfile\.py|build\.rs|build|dist|tests?|testing|spec|__tests__)(?:\/|$)|^\.|\/\./;
 const LANGUAGE: readonly RegExp[] = [/\.[cm]?[jt]sx?$/, /\.py$/, /\.go$/, /\.rs$/, /\.rb$/, /\.php$/, /\.java$/];
@@ -35,13 +35,14 @@ export async function placeIn(
     .flatMap((test) => pairsOf(test, all, read))
     .toSorted((a, b) => rank(a) - rank(b) || a.test.length - b.test.length);
   for (const pair of pairs) {
-    const found = await findTests(folderFiles(root), SETTINGS, root, [pair.test]).catch(() => null);
-    if (found === null || !pair.source.startsWith(found.folder)) continue;
+    const [found] = await findTests(folderFiles(root), SETTINGS, root, [pair.test]).catch(() => []);
+    if (found === undefined || !pair.source.startsWith(found.folder)) continue;
     const examples: Examples = { ...pair, testText: read(pair.test), sourceText: read(pair.source), paths, read };
     const way = wayOf(found, pair.test, all);
     if (way === null) continue;
     const isListed = way === 'listed';
-    const item = itemInJavaScript(found.name, examples, isListed) ?? itemInOtherLanguage(found.name, examples);
+    const written = itemInJavaScript(found.name, examples, isListed) ?? itemInOtherLanguage(found.name, examples);
+    const item = way === 'imported' && written !== null ? withImporter(written, pair.test, tests, read) : written;
     if (item !== null && ![...Object.keys(item.tests), ...Object.keys(item.code)].some(isIgnored))
       return { found, item };
   }
@@ -126,15 +127,41 @@ function rank({ test, source }: Pair): number {
   return test.split('/').length + (isNamed ? 0 : 2) + (source.includes('/') ? 0 : 2) + (source.endsWith('x') ? 3 : 0);
 }
 
+/** With the file changed that imports the neighbouring test, as the script starts no other; null where none does. */
+function withImporter(
+  item: TrivialItem,
+  test: string,
+  tests: readonly string[],
+  read: (path: string) => string,
+): TrivialItem | null {
+  const [file = ''] = Object.keys(item.tests);
+  for (const importer of tests) {
+    const specifierOf = (path: string): string => {
+      const relative = posix.relative(posix.dirname(importer), path);
+      return relative.startsWith('.') ? relative : `./${relative}`;
+    };
+    const text = read(importer);
+    const statement = new RegExp(
+      `^(?:import |require\\()(['"])${specifierOf(test).replace(/[.+()[\]]/g, '\\$&')}\\1\\)?;?\\n`,
+      'm',
+    ).exec(text);
+    if (statement === null) continue;
+    const [line] = statement;
+    const added = `${line}${line.replace(specifierOf(test), specifierOf(file))}`;
+    return { ...item, tests: { ...item.tests, [importer]: text.replace(line, added) } };
+  }
+  return null;
+}
+
 /**
  * Whether the script runs the files in the folder of a test, or only those that it lists by name: then the new tests go into
- * one of these. Null: it does not run this test.
+ * one of these, or `imported`: one of these imports all others. Null: it does not run this test.
  */
 function wayOf(
   { name, written, folder }: FoundTests,
   test: string,
   all: ReadonlySet<string>,
-): 'added' | 'listed' | null {
+): 'added' | 'listed' | 'imported' | null {
   const calls = testScript(written?.script ?? '').calls.filter(({ runner }) => runner === name);
   const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => posix.join(folder, text)));
   const isFolder = (word: string): boolean => [...all].some((path) => path.startsWith(`${word.replace(/\/$/, '')}/`));
@@ -143,6 +170,8 @@ function wayOf(
   if (patterns.length + listed.length === 0) return 'added';
   if (listed.includes(test)) return 'listed';
   const isMeant = patterns.some((one) => matchesGlob(test, one) || test.startsWith(`${one.replace(/\/$/, '')}/`));
+  if (!isMeant && patterns.length === 0 && listed.some((path) => /(?:^|\/)(?:index|all|main)\.[cm]?js$/.test(path)))
+    return 'imported';
   // Tests that are compiled first are run from another folder.
   return isMeant || (/\.[cm]?tsx?$/.test(test) && listed.length === 0) ? 'added' : null;
 }

@@ -1,12 +1,20 @@
 import { resolve } from 'node:path';
 import type { PromptResponse, RequestPermissionRequest, Stream } from '@agentclientprotocol/sdk';
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
 import { isInside } from '../../core/paths.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
-import { type Agent, type AgentTask, createPieces, type EventReader, toolLine } from './agent.ts';
-import type { Dialogue } from './dialogue.ts';
+import {
+  type Agent,
+  type AgentTask,
+  type Deed,
+  type Dialogue,
+  type EventReader,
+  failedFor,
+  said,
+  toolCalled,
+} from './agent.ts';
 
-/** Any agent that speaks the Agent Client Protocol, version 1, over its standard streams. A session for each call. */
+/** Any agent that speaks the Agent Client Protocol, version 1, over its standard streams. Each call is a session. */
 export const acp: Agent = {
   name: 'acp',
   program: 'sh',
@@ -14,14 +22,14 @@ export const acp: Agent = {
   folder: null,
   permanentExits: new Set([126, 127]),
   prepare: async (task) => ({
-    args: ['-c', task.command ?? ''],
+    args: ['-c', task.spec.command ?? ''],
     env: throughGateway(task),
     input: createDialogue(task),
   }),
-  createReader: () => ({ verdict: null, lastWords: '', read: () => [] }),
+  createReader: createAcpReader,
 };
 
-/** What most agents read; one that doesn't talks to its vendor by itself, and is not metered. */
+/** Variables that most agents read; one that doesn't calls its vendor directly, and is not metered. */
 function throughGateway({ endpointOf, token }: AgentTask): Record<string, string> {
   const anthropic = endpointOf('anthropic');
   const openai = endpointOf('openai');
@@ -62,9 +70,9 @@ function createDialogue(task: AgentTask): Dialogue {
         await agent.request(methods.agent.authenticate, { methodId: method.id });
         return open();
       });
-      const said = { sessionId, prompt: [{ type: 'text' as const, text: prompt }] };
-      const { stopReason } = (await agent.request(methods.agent.session.prompt, said)) as PromptResponse;
-      reader.verdict = stopReason === 'end_turn' ? { is: 'done' } : { is: 'failed', why: `it stopped: ${stopReason}` };
+      const asked = { sessionId, prompt: [{ type: 'text' as const, text: prompt }] };
+      const { stopReason } = (await agent.request(methods.agent.session.prompt, asked)) as PromptResponse;
+      reader.verdict = stopReason === 'end_turn' ? { is: 'done' } : failedFor(`it stopped: ${stopReason}`);
     });
   };
   return {
@@ -87,7 +95,7 @@ function createDialogue(task: AgentTask): Dialogue {
   };
 }
 
-/** Reading is always allowed, the rest to one that may write; never beyond the worktree. */
+/** Always allowed in the worktree; the rest only if the agent may write. */
 const READS: ReadonlySet<unknown> = new Set(['read', 'search', 'think']);
 
 type Permission = Pick<RequestPermissionRequest, 'toolCall' | 'options'>;
@@ -113,18 +121,18 @@ const PATH_FIELDS = ['path', 'file_path', 'filePath', 'absolute_path', 'filepath
  * {"method":"session/request_permission","params":{"toolCall":{"toolCallId":"1","title":"Write a.ts",…}}}
  */
 export function createAcpReader(): EventReader {
-  const { add, rest } = createPieces();
-  /** What is known of a call comes bit by bit, and is logged when it has ended. */
+  /** Updates add to what is known of a call; it is complete when the call has ended. */
   const calls = new Map<unknown, Fields>();
-  const called = (update: Fields): string[] => {
+  const called = (update: Fields): Deed[] => {
     const call = { ...calls.get(update['toolCallId']), ...update };
     calls.set(update['toolCallId'], call);
     reader.lastWords = '';
-    const { title, status, locations } = call;
-    if (status !== 'completed' && status !== 'failed') return rest();
-    const input = { path: listOf(locations).map((place) => textOf(place['path']))[0], ...fieldsOf(call['rawInput']) };
-    const line = toolLine(textOf(title) ?? 'a tool', input);
-    return [...rest(), status === 'failed' ? `failed: ${line}` : line];
+    const { title, status, locations, rawInput, content } = call;
+    if (status !== 'completed' && status !== 'failed') return [];
+    const path = listOf(locations).map((place) => place['path'])[0];
+    const back = listOf(content).map((part) => said(fieldsOf(part['content'])['text']));
+    const failed = status === 'failed';
+    return [toolCalled(title, { path, ...fieldsOf(rawInput) }), { type: 'result', text: back.join('\n'), failed }];
   };
   const reader: EventReader = {
     verdict: null,
@@ -132,13 +140,13 @@ export function createAcpReader(): EventReader {
     read(event) {
       const params = fieldsOf(event['params']);
       if (event['method'] === 'session/request_permission') return called(fieldsOf(params['toolCall']));
-      if (event['method'] !== 'session/update') return rest();
+      if (event['method'] !== 'session/update') return [];
       const update = fieldsOf(params['update']);
       switch (update['sessionUpdate']) {
         case 'agent_message_chunk': {
-          const text = textOf(fieldsOf(update['content'])['text']) ?? '';
+          const text = said(fieldsOf(update['content'])['text']);
           reader.lastWords += text;
-          return add(text);
+          return [{ type: 'piece', text }];
         }
         case 'tool_call':
         case 'tool_call_update':

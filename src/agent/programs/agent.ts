@@ -1,132 +1,98 @@
+import { type Fields, fieldsOf, textOf } from '../../core/json.ts';
 import type { VendorName } from '../../core/keys.ts';
-import type { AgentName } from '../../core/model-spec.ts';
-import { type Fields, textOf } from '../../models/json-fields.ts';
+import type { AgentName, AgentSpec } from '../../core/model-spec.ts';
 import type { ProgramEnd } from '../../process/program.ts';
-import type { Dialogue } from './dialogue.ts';
 
-/** What an agent has to know before it starts. */
+/** One call of an agent. */
 export interface AgentTask {
-  /** read: it has no tool that changes a file, as far as the agent can be told so. */
+  spec: AgentSpec;
+  /** read: no tool that changes a file, as far as the agent has such a setting. */
   may: 'read' | 'write';
-  /** How it is started, where that is not its name. */
-  command: string | null;
-  model: string | null;
-  vendor: VendorName | null;
   system: string;
   task: string;
-  /** What the repository's own guides for agents say; empty: it has none. The agent does not read them by itself. */
+  /** The repository's guides for agents, which the agent does not read by itself; may be empty. */
   conventions: string;
   worktree: string;
-  /** Of this item alone: settings, sessions and caches of the agent go here. It exists. */
+  /** Of this item, for settings, sessions and caches of the agent. It exists. */
   home: string;
   /** Of package managers and compilers, shared by the items. */
   caches?: string | undefined;
   env: Readonly<Record<string, string>>;
-  /** Of the gateway, for the vendor whose API the agent speaks; without the version. Null: it uses its own login. */
+  /** Of the gateway for the vendor of the agent, without the version. Null: it uses its own login. */
   endpoint: string | null;
-  /** The gateway's, for an agent of which it is not known what it speaks. */
+  /** Of the gateway, for an agent whose vendor is not known. */
   endpointOf: (vendor: VendorName) => string | undefined;
   token: string;
   ceilingMs: number;
-  /** Runs the agent's program beforehand, to see what works here. */
+  /** Runs the agent's program before the call, to find out what works on this machine. */
   tryOut: (args: readonly string[], env: Readonly<Record<string, string>>) => Promise<ProgramEnd>;
 }
 
 export interface AgentStart {
   args: string[];
-  /** In addition to the environment that it is given. */
+  /** Added to its environment. */
   env: Record<string, string>;
-  /** A dialogue keeps the standard input open until it is over. */
+  /** A dialogue keeps the standard input open. */
   input: string | Dialogue;
   /** For the log. */
   notes?: string[];
 }
 
-/** How it ended by its own account; null: it did not say. */
+/** What an agent said or did, whatever its program calls it. */
+export type Deed =
+  /** A piece may end in the middle of a line. */
+  | { type: 'text' | 'piece'; text: string }
+  | { type: 'tool'; name: string; input: Fields }
+  /** The result of a tool; with an `exitCode` if it was a command. */
+  | { type: 'result'; text: string; failed: boolean; exitCode?: number }
+  | { type: 'fault'; text: string };
+
+/** How the agent says that it ended; null: it did not say. */
 export type AgentVerdict = { is: 'done' } | { is: 'failed'; why: string } | null;
 
-/** Follows the events of one call. Unknown events are ignored: agents add kinds of events with every version. */
+/** Reads the events of one call. Unknown events are ignored: new versions of agents add some. */
 export interface EventReader {
-  /** What the event says, as lines for the log. */
-  read(event: Fields): string[];
+  read(event: Fields): Deed[];
   verdict: AgentVerdict;
   lastWords: string;
 }
 
-/** A command-line agent that works without a person at the terminal and tells what it does as lines of JSON. */
+/** For an agent whose input depends on its output. */
+export interface Dialogue {
+  /** Used instead of the agent's own reader. */
+  reader: EventReader;
+  /** Settles when the dialogue is over; then the program is killed. */
+  hold(send: (line: string) => void): Promise<void>;
+}
+
+/** A command-line agent that works without a terminal and prints its events as lines of JSON. */
 export interface Agent {
   name: AgentName;
   program: string;
-  /** How people get it. */
+  /** The command that installs it. */
   install: string;
-  /** Where it has its settings, in the home. Each call starts without what an earlier one left there. Null: not known. */
+  /** Its settings in the home; emptied before each call. Null: not known. */
   folder: string | null;
-  /** Exit codes that mean that it would end so again: bad arguments, bad settings. */
+  /** Exit codes after which a retry is useless: bad arguments, bad settings. */
   permanentExits: ReadonlySet<number>;
   prepare(task: AgentTask): Promise<AgentStart>;
   createReader(): EventReader;
 }
 
-/**
- * How often an agent asks again by itself after a fault of the vendor's. One fault in a session of many calls must not cost
- * the session; all else is the attempts' business.
- */
+/** Retries of an agent after a vendor's fault: one fault must not cost a session of many calls. All else is retried by attempts. */
 export const AGENT_RETRIES = 2;
 
-/** Where repositories say how they want to be worked on, each for another agent. */
+/** Files in which repositories have instructions for agents. */
 export const CONVENTIONS = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'];
 
-const MAX_LINE_CHARS = 400;
-
-/** The lines of a text that say something, none of them too long. */
-export function linesOf(text: string): string[] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => shortened(line.trimEnd()));
+export function said(value: unknown): string {
+  return textOf(value) ?? '';
 }
 
-/** Text that comes in pieces, which end anywhere: a line is logged when its end is there. */
-export function createPieces() {
-  let unlogged = '';
-  const upTo = (end: number): string[] => {
-    const lines = linesOf(unlogged.slice(0, end));
-    unlogged = unlogged.slice(end);
-    return lines;
-  };
-  return {
-    add: (text: string): string[] => {
-      unlogged += text;
-      return upTo(unlogged.lastIndexOf('\n') + 1);
-    },
-    rest: (): string[] => upTo(unlogged.length),
-  };
+export function toolCalled(name: unknown, input: unknown): Deed {
+  return { type: 'tool', name: textOf(name) ?? 'a tool', input: fieldsOf(input) };
 }
 
-/** Of all that a tool is given, what tells a person the most; in the order of preference. */
-const TELLING = [
-  'file_path',
-  'filePath',
-  'path',
-  'absolute_path',
-  'notebook_path',
-  'command',
-  'cmd',
-  'pattern',
-  'query',
-  'url',
-];
-
-/** `Write src/a.ts`, `Bash npm test`. */
-export function toolLine(name: string, input: Fields): string {
-  const told = [...TELLING, 'description', 'prompt'].map((field) => textOf(input[field])).find(Boolean) ?? '';
-  return shortLine(`${name} ${told}`);
-}
-
-export function shortLine(text: string): string {
-  return shortened(text.replaceAll(/\s+/g, ' ').trim());
-}
-
-function shortened(line: string): string {
-  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line;
+export function failedFor(why: unknown): AgentVerdict {
+  return { is: 'failed', why: textOf(why) ?? 'it ended with an error' };
 }

@@ -16,7 +16,7 @@ export const AGENTS: Record<AgentName, Agent> = {
   acp,
 };
 
-/** What is missing for a model that is an agent; null for one that is there, and for any other. */
+/** The problem of a model whose agent is not installed; null for any other model. */
 export async function missingAgent(model: string, path: string | undefined): Promise<Problem | null> {
   const spec = parseModelSpec(model);
   if (!isAgent(spec) || spec.command !== null) return null;

@@ -1,23 +1,24 @@
 import { join } from 'node:path';
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
 import { promptText } from '../../models/port.ts';
 import {
   AGENT_RETRIES,
   type Agent,
   type AgentVerdict,
+  type Deed,
   type EventReader,
-  linesOf,
-  shortLine,
-  toolLine,
+  failedFor,
+  said,
+  toolCalled,
 } from './agent.ts';
 
 /**
- * Edits inside the working directory are accepted by the mode; commands run because they are allowed by name. Skipping all
- * permissions would do both, but is refused to root and lets the file tools out of the worktree.
+ * The mode accepts edits in the working directory; commands are allowed by name. Skipping all permissions would do both, but
+ * does not work as root, and lets the file tools out of the worktree.
  */
 const PERMISSIONS = {
   write: ['--permission-mode', 'acceptEdits', '--allowedTools', 'Bash,Edit,Write,NotebookEdit,Read'],
-  // Not its plan mode: that ends with a plan to approve, and a document is asked for.
+  // Not its plan mode, which ends with a plan to approve instead of the document.
   read: ['--tools', 'Read,Grep,Glob'],
 };
 
@@ -27,7 +28,7 @@ export const claudeCode: Agent = {
   install: 'npm install -g @anthropic-ai/claude-code',
   folder: '.claude',
   permanentExits: new Set(),
-  prepare: async ({ may, model, system, conventions, task, home, endpoint, token, ceilingMs }) => {
+  prepare: async ({ spec: { model }, may, system, conventions, task, home, endpoint, token, ceilingMs }) => {
     const known = promptText([{ text: system }, { text: conventions }]);
     return {
       args: [
@@ -37,7 +38,7 @@ export const claudeCode: Agent = {
         '--verbose',
         ...PERMISSIONS[may],
         '--strict-mcp-config',
-        // Not the repository's: they name addresses, commands that give keys, hooks and plugins.
+        // Not the repository's settings: they can set addresses, commands that print keys, hooks and plugins.
         '--setting-sources',
         'user',
         '--no-session-persistence',
@@ -50,17 +51,17 @@ export const claudeCode: Agent = {
           : {
               ANTHROPIC_BASE_URL: endpoint,
               ANTHROPIC_API_KEY: token,
-              // A token beside the key would win over it.
+              // A token would take precedence over the key.
               ANTHROPIC_AUTH_TOKEN: '',
               CLAUDE_CONFIG_DIR: join(home, '.claude'),
             }),
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         DISABLE_AUTOUPDATER: '1',
-        // Nothing would look at what still runs after the answer.
+        // They would run on after the answer.
         CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
         CLAUDE_CODE_DISABLE_CRON: '1',
         CLAUDE_CODE_MAX_RETRIES: String(AGENT_RETRIES),
-        // The gateway bounds each call, waits for quota included.
+        // The gateway limits each call, including waits for quota.
         API_TIMEOUT_MS: String(Math.min(ceilingMs, 2 ** 31 - 1)),
       },
       input: task,
@@ -80,18 +81,18 @@ export function createClaudeReader(): EventReader {
     verdict: null,
     lastWords: '',
     read(event) {
+      const content = listOf(fieldsOf(event['message'])['content']);
       switch (event['type']) {
         case 'assistant':
-          reader.lastWords = contentOf(event)
-            .map((block) => textOf(block['text']) ?? '')
-            .join('');
-          return contentOf(event).flatMap(said);
+          reader.lastWords = content.map((block) => said(block['text'])).join('');
+          return content.flatMap(deedsIn);
         case 'user':
-          return contentOf(event).flatMap(failedTool);
+          return content.flatMap(deedsIn);
         case 'system':
-          return event['subtype'] === 'api_retry' ? [`asks again: ${textOf(event['error']) ?? 'a fault'}`] : [];
+          if (event['subtype'] !== 'api_retry') return [];
+          return [{ type: 'fault', text: `asks again: ${textOf(event['error']) ?? 'a fault'}` }];
         case 'result':
-          reader.lastWords = textOf(event['result']) ?? '';
+          reader.lastWords = said(event['result']);
           reader.verdict =
             event['subtype'] === 'success' && event['is_error'] !== true ? { is: 'done' } : failure(event);
           return [];
@@ -103,29 +104,23 @@ export function createClaudeReader(): EventReader {
   return reader;
 }
 
-function contentOf(event: Fields): Fields[] {
-  return listOf(fieldsOf(event['message'])['content']);
-}
-
-function said(block: Fields): string[] {
-  if (block['type'] === 'text') return linesOf(textOf(block['text']) ?? '');
-  if (block['type'] !== 'tool_use') return [];
-  return [toolLine(textOf(block['name']) ?? 'a tool', fieldsOf(block['input']))];
-}
-
-function failedTool(block: Fields): string[] {
-  if (block['type'] !== 'tool_result' || block['is_error'] !== true) return [];
-  const content = block['content'];
-  const text =
-    textOf(content) ??
-    listOf(content)
-      .map((part) => textOf(part['text']) ?? '')
-      .join(' ');
-  return [shortLine(`failed: ${text}`)];
+function deedsIn(block: Fields): Deed[] {
+  switch (block['type']) {
+    case 'text':
+      return [{ type: 'text', text: said(block['text']) }];
+    case 'tool_use':
+      return [toolCalled(block['name'], block['input'])];
+    case 'tool_result': {
+      const parts = listOf(block['content']).map((part) => said(part['text']));
+      const text = textOf(block['content']) ?? parts.join('\n');
+      return [{ type: 'result', text, failed: block['is_error'] === true }];
+    }
+    default:
+      return [];
+  }
 }
 
 function failure(event: Fields): AgentVerdict {
   const errors = Array.isArray(event['errors']) ? event['errors'].filter((error) => typeof error === 'string') : [];
-  const why = textOf(event['result']) ?? (errors.join('; ') || textOf(event['subtype']));
-  return { is: 'failed', why: why ?? 'it ended with an error' };
+  return failedFor(textOf(event['result']) ?? (errors.join('; ') || event['subtype']));
 }

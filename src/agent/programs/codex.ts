@@ -1,16 +1,24 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { type Fields, fieldsOf, listOf } from '../../core/json.ts';
 import { CACHE_FOLDERS } from '../../core/paths.ts';
-import { reasonIn } from '../../core/reason.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, type AgentTask, type EventReader, linesOf, shortLine } from './agent.ts';
+import {
+  AGENT_RETRIES,
+  type Agent,
+  type AgentTask,
+  type Deed,
+  type EventReader,
+  failedFor,
+  said,
+  toolCalled,
+} from './agent.ts';
 
-/** The provider's key is looked up here. Commands that Codex runs don't get it. */
+/** Codex reads the key from this variable; commands that it runs don't get it. */
 const TOKEN_VARIABLE = 'AGENTOS_TOKEN';
 
-/** The task is on stdin; nothing of the session is kept. */
+/** The task is on stdin; the session is not stored. */
 const ARGUMENTS = ['exec', '--json', '--ephemeral', '--skip-git-repo-check', '--color', 'never'];
 
 export const codex: Agent = {
@@ -24,25 +32,25 @@ export const codex: Agent = {
     const codexHome = join(home, '.codex');
     if (endpoint !== null) await writeFileAtomic(join(codexHome, 'config.toml'), settings(task, endpoint));
     const env = endpoint === null ? {} : { CODEX_HOME: codexHome, [TOKEN_VARIABLE]: task.token };
-    // Its own settings are the person's; these would stop at a question.
+    // With the person's own settings it could stop at a question.
     const own = endpoint === null ? ['-c', 'approval_policy="never"'] : [];
-    // Otherwise it trusts the folder that it is started in: its settings, MCP servers and hooks.
+    // Otherwise it trusts settings, MCP servers and hooks of the folder in which it starts.
     const untrusted = ['-c', `projects={${quoted(task.worktree)}={trust_level="untrusted"}}`];
     const hasSandbox = (await task.tryOut(['sandbox', '--', 'true'], env)).exitCode === 0;
-    const model = task.model === null ? [] : ['-m', task.model];
+    const model = task.spec.model === null ? [] : ['-m', task.spec.model];
     const within = task.may === 'write' ? 'workspace-write' : 'read-only';
     const mode = hasSandbox ? within : 'danger-full-access';
     return {
       args: [...ARGUMENTS, ...own, ...untrusted, '--sandbox', mode, '-C', task.worktree, ...model, '-'],
       env,
       input: promptText([{ text: task.system }, { text: task.conventions }, { text: task.task }]),
-      notes: hasSandbox ? [] : ['Codex has no sandbox here (the kernel refuses it): its commands run without one.'],
+      notes: hasSandbox ? [] : ['The kernel refuses the sandbox of Codex: its commands run without one.'],
     };
   },
   createReader: createCodexReader,
 };
 
-/** The sandbox lets commands write to the worktree; builds and tests need their caches too, wherever these are. */
+/** The sandbox lets commands write to the worktree; builds and tests need their caches too. */
 const CACHES = [...Object.keys(CACHE_FOLDERS), 'CARGO_TARGET_DIR'];
 
 function settings({ home, caches, env }: AgentTask, endpoint: string): string {
@@ -57,7 +65,7 @@ function settings({ home, caches, env }: AgentTask, endpoint: string): string {
     `base_url = ${quoted(`${endpoint}/v1`)}`,
     `env_key = ${quoted(TOKEN_VARIABLE)}`,
     'wire_api = "responses"',
-    // The two multiply; a stream that broke off is the fault that matters.
+    // The two multiply; a broken stream is the fault that matters.
     'request_max_retries = 0',
     `stream_max_retries = ${AGENT_RETRIES}`,
     '[sandbox_workspace_write]',
@@ -91,17 +99,17 @@ export function createCodexReader(): EventReader {
       const item = fieldsOf(event['item']);
       switch (event['type']) {
         case 'item.started':
-          return item['type'] === 'command_execution' ? [shortLine(`exec ${textOf(item['command']) ?? ''}`)] : [];
+          return item['type'] === 'command_execution' ? [toolCalled('exec', item)] : [];
         case 'item.completed':
-          if (item['type'] === 'agent_message') reader.lastWords = textOf(item['text']) ?? '';
+          if (item['type'] === 'agent_message') reader.lastWords = said(item['text']);
           return completed(item);
         case 'error':
-          return [shortLine(textOf(event['message']) ?? 'a fault')];
+          return [{ type: 'fault', text: said(event['message']) }];
         case 'turn.completed':
           reader.verdict = { is: 'done' };
           return [];
         case 'turn.failed':
-          reader.verdict = { is: 'failed', why: textOf(fieldsOf(event['error'])['message']) ?? 'the turn failed' };
+          reader.verdict = failedFor(fieldsOf(event['error'])['message']);
           return [];
         default:
           return [];
@@ -111,20 +119,20 @@ export function createCodexReader(): EventReader {
   return reader;
 }
 
-function completed(item: Fields): string[] {
+function completed(item: Fields): Deed[] {
   switch (item['type']) {
     case 'agent_message':
-      return linesOf(textOf(item['text']) ?? '');
-    case 'command_execution':
-      return item['exit_code'] === 0
-        ? []
-        : [shortLine(`failed (${String(item['exit_code'])}): ${reasonIn(textOf(item['aggregated_output']) ?? '')}`)];
+      return [{ type: 'text', text: said(item['text']) }];
+    case 'command_execution': {
+      const { aggregated_output: output, exit_code: exitCode } = item;
+      return [{ type: 'result', text: said(output), failed: exitCode !== 0, exitCode: Number(exitCode) }];
+    }
     case 'file_change':
-      return listOf(item['changes']).map((change) =>
-        shortLine(`${textOf(change['kind']) ?? 'change'} ${textOf(change['path']) ?? ''}`),
-      );
+      return listOf(item['changes']).map((change) => toolCalled(change['kind'] ?? 'change', change));
+    case 'mcp_tool_call':
+      return [toolCalled(`${said(item['server'])} ${said(item['tool'])}`, {})];
     case 'error':
-      return [shortLine(textOf(item['message']) ?? 'a fault')];
+      return [{ type: 'fault', text: said(item['message']) }];
     default:
       return [];
   }

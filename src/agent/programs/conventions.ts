@@ -3,20 +3,17 @@ import { readableWorktree } from '../worktree-files.ts';
 import { openWorktree } from '../worktree-path.ts';
 import { CONVENTIONS } from './agent.ts';
 
-/** Of all of them: Claude Code gets them as an argument, and these have a limit. */
+/** Claude Code gets them as an argument, whose length is limited. */
 const MOST_CHARS = 30_000;
 
-/**
- * What these files of a worktree say, for agents that don't read them by themselves: one that must not take the repository's
- * settings is kept from its guides too.
- */
+/** The repository's guides, for agents that must not read its settings, and so don't read its guides by themselves. */
 export async function readConventions(directory: string): Promise<string> {
   const files = readableWorktree(await openWorktree(directory));
   const found = new Map<string, string>();
   for (const path of CONVENTIONS) {
     try {
       const { text } = await files.read(path);
-      // One is often a link to, or a copy of, another.
+      // One is often a link to another, or a copy.
       if (text.trim() !== '' && ![...found.values()].includes(text)) found.set(path, text);
     } catch (error) {
       if (!(error instanceof NotDone)) throw error;

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../../core/errors.ts';
 import type { ModelUse, Usage } from '../../core/money.ts';
+import { detailOf } from '../../core/reason.ts';
 import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
-import { detailOf } from '../../models/detail.ts';
 
 const MOST_MS = 10_000;
 
-/** A call that ended with its caller is booked a moment later. */
+/** The gateway books a call shortly after its client has gone. */
 const BOOKING_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 
-export interface AccountReader {
+interface AccountReader {
   read(signal: AbortSignal): Promise<Account>;
-  /** When nothing is under way any more, or it has taken too long. */
+  /** Waits until no call is in flight, or too long. */
   settled(signal: AbortSignal): Promise<Account>;
 }
 
-/** The gateway's account of the item that the token is for. */
+/** Reads the gateway's account of the item with this token. */
 export function createAccountReader(endpoint: string, token: string): AccountReader {
   const url = new URL(ACCOUNT_PATH, endpoint);
   const read = async (signal: AbortSignal): Promise<Account> => {
@@ -47,7 +47,7 @@ export function createAccountReader(endpoint: string, token: string): AccountRea
   };
 }
 
-/** What was used between two looks. */
+/** What was used between two readings. */
 export function usedBetween(
   before: Account,
   after: Account,
@@ -79,17 +79,17 @@ const LONGEST_INTERVAL_MS = 2_000;
 interface GatewayWatch {
   idleTimeoutMs: number;
   read: () => Promise<Account>;
-  /** Refusals before the call are not this call's. */
+  /** At the start of the call. */
   before: Account;
-  /** A request of the agent's is under way, or waits for quota. */
+  /** A request of the agent is in flight, or waits for quota. */
   onBusy: () => void;
-  /** The gateway refused it, and asking again won't help. */
+  /** The gateway refused a request, and a retry is useless. */
   onHopeless: (error: AgentosError) => void;
 }
 
 /**
- * An agent says nothing while it waits for an answer, and for quota that may take an hour. The gateway knows, and bounds
- * such waits itself. Returns what stops the watch.
+ * An agent prints nothing while it waits for an answer or, for up to an hour, for quota; the gateway knows, and limits these
+ * waits. Returns the function that stops the watch.
  */
 export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }: GatewayWatch): () => void {
   let looking = false;
@@ -102,7 +102,7 @@ export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }
       const refusal = newRefusal(before, account);
       if (refusal !== null && isHopeless(refusal)) onHopeless(refusal);
     } catch {
-      // Without an answer there is no sign of life either; the idle bound does the rest.
+      // No sign of life: the idle timeout ends the call.
     } finally {
       looking = false;
     }
@@ -111,7 +111,7 @@ export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }
   return () => clearInterval(timer);
 }
 
-/** Why the last call came to nothing, if it did and was made since. */
+/** The gateway's last refusal, if it is newer than `before`. */
 export function newRefusal(before: Account, after: Account): AgentosError | null {
   if (after.refusal === null || after.refusals === before.refusals) return null;
   return new AgentosError(after.refusal.problem, { retry: after.refusal.retry });

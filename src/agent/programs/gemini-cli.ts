@@ -1,23 +1,15 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fieldsOf, textOf } from '../../models/json-fields.ts';
+import { fieldsOf, textOf } from '../../core/json.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import {
-  AGENT_RETRIES,
-  type Agent,
-  CONVENTIONS,
-  createPieces,
-  type EventReader,
-  shortLine,
-  toolLine,
-} from './agent.ts';
+import { AGENT_RETRIES, type Agent, CONVENTIONS, type EventReader, failedFor, said, toolCalled } from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json'];
-/** Headless, the default mode refuses every tool that needs a person's yes: those that write files or run commands. */
+/** Without a terminal, the default mode refuses every tool that needs approval: those that write files or run commands. */
 const READS = ['--approval-mode', 'default'];
 const WRITES = ['--approval-mode', 'yolo'];
-/** That mode is refused in a folder that is not trusted. A rule that allows every tool does the same. */
+/** In an untrusted folder that mode is refused; a rule that allows every tool does the same. */
 const ALLOW_ALL = `[[rule]]
 toolName = "*"
 decision = "allow"
@@ -26,9 +18,9 @@ allowRedirection = true
 `;
 
 const SETTINGS = {
-  // Who is trusted is said for each call; with this on, a folder that is not would be refused.
+  // Trust is set for each call; with this on, an untrusted folder would be refused.
   security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
-  // Of the repository and of every folder around it.
+  // Files of the repository and of every parent folder.
   advanced: { ignoreLocalEnv: true },
   context: { fileName: CONVENTIONS },
   privacy: { usageStatisticsEnabled: false },
@@ -42,12 +34,12 @@ const SETTINGS = {
 };
 
 /**
- * The settings that it would take from the worktree, or an environment from a folder around it; null: there are none. It can be
- * kept from them only as a whole, by not trusting the folder; then it runs no git commands either.
+ * Settings that it would read from the worktree, or an environment file of a parent folder; null: none exist. Only an
+ * untrusted folder keeps it from them; then it runs no git commands either.
  */
 function ownSettings(worktree: string, around: boolean): string | null {
   if (existsSync(join(worktree, '.gemini'))) return '.gemini';
-  // With a login of its own, what is around is the person's.
+  // With its own login, parent folders belong to the person.
   if (!around) return null;
   for (let folder = worktree; dirname(folder) !== folder; folder = dirname(folder)) {
     const file = join(dirname(folder), '.gemini', '.env');
@@ -56,7 +48,7 @@ function ownSettings(worktree: string, around: boolean): string | null {
   return null;
 }
 
-/** Its own: not logged in, unusable input, no sandbox, unusable settings. */
+/** Not logged in, invalid input, no sandbox, invalid settings. */
 const PERMANENT_EXITS = new Set([41, 42, 44, 52]);
 
 export const geminiCli: Agent = {
@@ -65,7 +57,7 @@ export const geminiCli: Agent = {
   install: 'npm install -g @google/gemini-cli',
   folder: '.gemini',
   permanentExits: PERMANENT_EXITS,
-  async prepare({ may, model, system, conventions, task, worktree, home, endpoint, token }) {
+  async prepare({ spec: { model }, may, system, conventions, task, worktree, home, endpoint, token }) {
     const folder = join(home, '.gemini');
     if (endpoint !== null)
       await writeFileAtomic(join(folder, 'settings.json'), `${JSON.stringify(SETTINGS, null, 2)}\n`);
@@ -82,7 +74,7 @@ export const geminiCli: Agent = {
           : {
               GOOGLE_GEMINI_BASE_URL: endpoint,
               GEMINI_API_KEY: token,
-              // It would win over the other one.
+              // It would take precedence over the other one.
               GOOGLE_API_KEY: '',
             }),
         GEMINI_CLI_TRUST_WORKSPACE: String(settings === null),
@@ -102,33 +94,30 @@ export const geminiCli: Agent = {
  * {"type":"result","status":"success",…}   or   {"type":"result","status":"error","error":{"message":"…"}}
  */
 export function createGeminiReader(): EventReader {
-  const { add, rest } = createPieces();
   const reader: EventReader = {
     verdict: null,
     lastWords: '',
     read(event) {
+      const error = fieldsOf(event['error'])['message'];
       switch (event['type']) {
         case 'message': {
           if (event['role'] !== 'assistant') return [];
-          const text = textOf(event['content']) ?? '';
+          const text = said(event['content']);
           reader.lastWords += text;
-          return [...add(text), ...(event['delta'] === true ? [] : rest())];
+          return [{ type: event['delta'] === true ? 'piece' : 'text', text }];
         }
         case 'tool_use':
           reader.lastWords = '';
-          return [...rest(), toolLine(textOf(event['tool_name']) ?? 'a tool', fieldsOf(event['parameters']))];
+          return [toolCalled(event['tool_name'], event['parameters'])];
         case 'tool_result': {
-          if (event['status'] !== 'error') return [];
-          return [shortLine(`failed: ${textOf(fieldsOf(event['error'])['message']) ?? textOf(event['output']) ?? ''}`)];
+          const text = textOf(error) ?? said(event['output']);
+          return [{ type: 'result', text, failed: event['status'] === 'error' }];
         }
         case 'error':
-          return [...rest(), shortLine(textOf(event['message']) ?? 'a fault')];
+          return [{ type: 'fault', text: said(event['message']) }];
         case 'result':
-          reader.verdict =
-            event['status'] === 'success'
-              ? { is: 'done' }
-              : { is: 'failed', why: textOf(fieldsOf(event['error'])['message']) ?? 'it ended with an error' };
-          return rest();
+          reader.verdict = event['status'] === 'success' ? { is: 'done' } : failedFor(error);
+          return [];
         default:
           return [];
       }

@@ -1,15 +1,16 @@
-import { fieldsOf, textOf } from '../../models/json-fields.ts';
+import { fieldsOf } from '../../core/json.ts';
+import type { VendorName } from '../../core/keys.ts';
 import { promptText } from '../../models/port.ts';
-import { type Agent, type AgentTask, type EventReader, linesOf, shortLine, toolLine } from './agent.ts';
+import { type Agent, type AgentTask, type EventReader, failedFor, said, toolCalled } from './agent.ts';
 
-/** How each vendor's address is written in opencode's settings. */
-const VERSIONS: Partial<Record<NonNullable<AgentTask['vendor']>, string>> = {
+/** The end of each vendor's address in opencode's settings. */
+const VERSIONS: Partial<Record<VendorName, string>> = {
   anthropic: '/v1',
   openai: '/v1',
   google: '/v1beta',
 };
 
-/** Nothing is left to ask: no person is there to answer. */
+/** Every permission is decided: no person is there to answer a question. */
 const PERMISSIONS = {
   write: { edit: 'allow', bash: 'allow', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' },
   read: { edit: 'deny', bash: 'deny', webfetch: 'deny', websearch: 'deny', external_directory: 'deny' },
@@ -22,13 +23,13 @@ export const opencode: Agent = {
   folder: '.config/opencode',
   permanentExits: new Set(),
   async prepare(task) {
-    const { system, conventions, task: text, model } = task;
-    const own = task.endpoint === null && model !== null ? ['--model', `${task.vendor}/${model}`] : [];
+    const { system, conventions, task: text, spec } = task;
+    const own = task.endpoint === null && spec.model !== null ? ['--model', `${spec.vendor}/${spec.model}`] : [];
     return {
       // Without a title it asks a small model for one.
       args: ['run', '--format', 'json', '--title', 'agentos', ...own],
       env: {
-        // These win over the files of a repository, which are not read at all.
+        // These settings take precedence; files of the repository are not read at all.
         OPENCODE_CONFIG_CONTENT: JSON.stringify(settings(task)),
         OPENCODE_DISABLE_PROJECT_CONFIG: '1',
         OPENCODE_PURE: '1',
@@ -42,12 +43,12 @@ export const opencode: Agent = {
   createReader: createOpencodeReader,
 };
 
-function settings({ may, vendor, model, endpoint, token }: AgentTask): object {
+function settings({ spec: { vendor, model }, may, endpoint, token }: AgentTask): object {
   const common = { autoupdate: false, share: 'disabled', permission: PERMISSIONS[may] };
   if (endpoint === null || vendor === null) return common;
   const options = { baseURL: `${endpoint}${VERSIONS[vendor] ?? ''}`, apiKey: token };
   const chosen = model === null ? {} : { model: `${vendor}/${model}`, small_model: `${vendor}/${model}` };
-  // Its list of models is as old as its version.
+  // Its own list of models may be older than this one.
   const models = model === null ? {} : { models: { [model]: {} } };
   return { ...common, ...chosen, enabled_providers: [vendor], provider: { [vendor]: { options, ...models } } };
 }
@@ -68,28 +69,23 @@ export function createOpencodeReader(): EventReader {
         case 'step_start':
           reader.lastWords = '';
           return [];
-        case 'text': {
-          const text = textOf(part['text']) ?? '';
-          reader.lastWords += text;
-          return linesOf(text);
-        }
+        case 'text':
+          reader.lastWords += said(part['text']);
+          return [{ type: 'text', text: said(part['text']) }];
         case 'tool_use': {
-          const state = fieldsOf(part['state']);
-          const line = toolLine(textOf(part['tool']) ?? 'a tool', fieldsOf(state['input']));
-          return state['status'] === 'error' ? [line, shortLine(`failed: ${textOf(state['error']) ?? ''}`)] : [line];
+          const { status, input, error, output } = fieldsOf(part['state']);
+          const failed = status === 'error';
+          return [toolCalled(part['tool'], input), { type: 'result', text: said(failed ? error : output), failed }];
         }
-        case 'step_finish':
-          if (part['reason'] === 'tool-calls') return [];
-          reader.verdict =
-            part['reason'] === 'stop'
-              ? { is: 'done' }
-              : { is: 'failed', why: `it stopped: ${textOf(part['reason']) ?? 'no reason given'}` };
-          return [];
-        case 'error': {
-          const { message } = fieldsOf(fieldsOf(event['error'])['data']);
-          reader.verdict = { is: 'failed', why: textOf(message) ?? 'it ended with an error' };
+        case 'step_finish': {
+          const { reason } = part;
+          if (reason === 'tool-calls') return [];
+          reader.verdict = reason === 'stop' ? { is: 'done' } : failedFor(`it stopped: ${said(reason)}`);
           return [];
         }
+        case 'error':
+          reader.verdict = failedFor(fieldsOf(fieldsOf(event['error'])['data'])['message']);
+          return [];
         default:
           return [];
       }

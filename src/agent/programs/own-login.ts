@@ -4,20 +4,20 @@ import type { AgentName } from '../../core/model-spec.ts';
 import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 
-/** Agents that use a login of the person who runs us, instead of a key. */
+/** Agents that use the login of the person who runs us, instead of a key. */
 export interface OwnLogins {
   agents: readonly AgentName[];
-  /** A folder of this person's: an account is for one call at a time, whichever repository it is for. */
+  /** Shared by all repositories of the person: an account serves one call at a time. */
   locks: string;
 }
 
-/** Where an agent keeps its login: in the home of the person, or where the person moved it. */
+/** They say where an agent has its login. */
 const VARIABLES = [
   'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME',
   'CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME OPENCODE_CONFIG_DIR DBUS_SESSION_BUS_ADDRESS',
 ].flatMap((names) => names.split(' '));
 
-/** An item's environment with the person's home. What the person has not set must not be ours either. */
+/** An item's environment with these variables of the person, and without our own values of them. */
 export function withOwnHome(env: Readonly<Record<string, string>>): Record<string, string> {
   const others = Object.entries(env).filter(([name]) => !VARIABLES.includes(name));
   const own = VARIABLES.flatMap((name): [string, string][] => {
@@ -27,10 +27,10 @@ export function withOwnHome(env: Readonly<Record<string, string>>): Record<strin
   return Object.fromEntries([...others, ...own]);
 }
 
-/** Variables by which a person moves an agent's settings. */
+/** Variables that move an agent's settings. */
 const MOVED = ['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR'];
 
-/** Where an agent that is started so keeps its login and what belongs to it, by what agents usually do. */
+/** The usual places of the login and settings of an agent that is started by this command. */
 export function placesOfLogin(command: string): string[] {
   const home = process.env['HOME'] ?? '';
   const words = command.split(/\s+/).filter((word) => !word.includes('='));
@@ -44,7 +44,7 @@ export function placesOfLogin(command: string): string[] {
 
 const LOOK_EVERY_MS = 200;
 
-/** Waits for the account, however long that takes. Returns what releases it. */
+/** Waits for the account without a limit. Returns the function that releases it. */
 export async function takeLogin(
   { locks }: OwnLogins,
   agent: AgentName,
@@ -53,7 +53,7 @@ export async function takeLogin(
   await makeFolder(locks);
   const path = join(locks, `login-${agent}.lock`);
   for (;;) {
-    // The first removes a lock that is stale.
+    // The first call removes a stale lock.
     const lock = tryLock(path) ?? tryLock(path);
     if (lock !== null) return () => lock.release();
     alive();

@@ -5,6 +5,7 @@ import { createClaudeReader } from './claude-code.ts';
 import { createCodexReader } from './codex.ts';
 import { createGeminiReader } from './gemini-cli.ts';
 import { createOpencodeReader } from './opencode.ts';
+import { createDeedLines, logLinesOf } from './transcript-lines.ts';
 
 /** What the real programs wrote against a loopback vendor. */
 function recorded(name: string): string[] {
@@ -13,9 +14,9 @@ function recorded(name: string): string[] {
 }
 
 function follow(reader: EventReader, lines: readonly string[]): string[] {
-  const log: string[] = [];
-  for (const line of lines) log.push(...reader.read(JSON.parse(line)));
-  return log;
+  const show = createDeedLines(logLinesOf);
+  const log = lines.flatMap((line) => show(reader.read(JSON.parse(line))));
+  return [...log, ...show([{ type: 'text', text: '' }])];
 }
 
 describe('Claude Code’s events', () => {
@@ -98,8 +99,9 @@ describe('Gemini CLI’s events', () => {
 
   test('with text in pieces become whole lines', () => {
     const reader = createGeminiReader();
+    const show = createDeedLines(logLinesOf);
     const piece = (content: string): string[] =>
-      reader.read({ type: 'message', role: 'assistant', content, delta: true });
+      show(reader.read({ type: 'message', role: 'assistant', content, delta: true }));
     expect([piece('First I lo'), piece('ok.\nThen'), piece(' I write.\n\n')]).toEqual([
       [],
       ['First I look.'],

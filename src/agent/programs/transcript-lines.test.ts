@@ -1,6 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createTranscripts, readTranscript, transcriptFiles } from '../transcript.ts';
 import { transcriptLines } from './transcript-lines.ts';
+
+const startOf = (agent: string) => ({ type: 'agentos-start', step: 'code-1', agent, at: 'now' });
 
 test('Claude Code: what it said, wrote and ran, and what came back', () => {
   const lines = transcriptLines([
@@ -37,7 +42,8 @@ test('Claude Code: what it said, wrote and ran, and what came back', () => {
 
 test('Codex: a command with its output, changed files, a failure', () => {
   const command = { type: 'command_execution', command: 'ls', aggregated_output: 'a\nb\n', exit_code: 0 };
-  const lines = transcriptLines([
+  const [, ...lines] = transcriptLines([
+    startOf('codex'),
     { type: 'item.started', item: { ...command, aggregated_output: '' } },
     { type: 'item.completed', item: command },
     { type: 'item.completed', item: { type: 'file_change', changes: [{ path: 'a', kind: 'add' }] } },
@@ -48,7 +54,8 @@ test('Codex: a command with its output, changed files, a failure', () => {
 });
 
 test('Gemini CLI: text in pieces is put together', () => {
-  const lines = transcriptLines([
+  const [, ...lines] = transcriptLines([
+    startOf('gemini-cli:gemini-3'),
     { type: 'message', role: 'user', content: 'The task' },
     { type: 'message', role: 'assistant', content: 'I re', delta: true },
     { type: 'message', role: 'assistant', content: 'ad it.', delta: true },
@@ -66,7 +73,7 @@ test('opencode: as the real program wrote it', () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   const failed = { type: 'error', error: { name: 'UnknownError', data: { message: 'no quota' } } };
-  expect(transcriptLines([...events, failed])).toEqual([
+  expect(transcriptLines([startOf('opencode'), ...events, failed]).slice(1)).toEqual([
     'On with it.',
     '> write /worktree/new.txt',
     '  | hello',
@@ -85,7 +92,8 @@ test('an ACP agent: text in pieces, a call with what came back, one that failed'
   const chunk = (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
   const call = (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more });
   const content = [{ type: 'content', content: { type: 'text', text: 'two lines\nof it' } }];
-  const lines = transcriptLines([
+  const [, ...lines] = transcriptLines([
+    startOf('acp:agent --acp'),
     { jsonrpc: '2.0', id: 1, result: { sessionId: 's' } },
     chunk('I re'),
     chunk('ad it.'),
@@ -103,6 +111,20 @@ test('an ACP agent: text in pieces, a call with what came back, one that failed'
     '> Shell npm test',
     'The end.',
   ]);
+});
+
+test('an ACP agent’s events, which have no type, are read from the file of its transcript', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'agentos-transcript-'));
+  try {
+    const transcript = createTranscripts(folder, (text) => text)({ step: 'draft', agent: 'acp:agent' });
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'I read it.' } };
+    transcript.add(JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { update } }));
+    await transcript.close();
+    const [file = ''] = transcriptFiles(folder);
+    expect(transcriptLines(await readTranscript(file))).toContain('I read it.');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('the built-in agent: its rounds; a long result is cut', () => {

@@ -1,156 +1,64 @@
-import { parseJson } from '../../core/json.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
-import { createPieces, linesOf, shortLine, toolLine } from './agent.ts';
+import { type Fields, listOf, parseJson, textOf } from '../../core/json.ts';
+import { reasonIn } from '../../core/reason.ts';
+import { type AgentVerdict, type Deed, type EventReader, said, toolCalled } from './agent.ts';
+import { AGENTS } from './agents.ts';
 
 const MOST_LINES = 40;
+const MAX_LINE_CHARS = 400;
 
-/**
- * A transcript for people: what the agent said, `>` what it read, wrote and ran, `<` what came back. The events of all agents are
- * known by their types, which differ; others are skipped.
- */
-export function transcriptLines(events: readonly Fields[]): string[] {
-  const { add, rest } = createPieces();
-  const acpCalls = new Map<unknown, Fields>();
-  const lines = events.flatMap((event) => {
-    const piece = pieceOf(event);
-    if (piece !== null) return add(piece);
-    const update = acpUpdate(event);
-    return [...rest(), ...(update === null ? linesOfEvent(event) : acpCall(update, acpCalls))];
-  });
-  return [...lines, ...rest()];
+/** Lines of what an agent does; text that comes in pieces is collected until its line is complete. */
+export function createDeedLines(linesOfDeed: (deed: Deed) => string[]): (deeds: readonly Deed[]) => string[] {
+  let unfinished = '';
+  const upTo = (end: number): string[] => {
+    const lines = linesOf(unfinished.slice(0, end));
+    unfinished = unfinished.slice(end);
+    return lines;
+  };
+  return (deeds) =>
+    deeds.flatMap((deed) => {
+      if (deed.type !== 'piece') return [...upTo(unfinished.length), ...linesOfDeed(deed)];
+      unfinished += deed.text;
+      return upTo(unfinished.lastIndexOf('\n') + 1);
+    });
 }
 
-/** Text of Gemini CLI and of ACP agents comes in pieces. */
-function pieceOf(event: Fields): string | null {
-  if (event['type'] === 'message' && event['role'] === 'assistant') return said(event['content']);
-  const update = acpUpdate(event);
-  return update?.['sessionUpdate'] === 'agent_message_chunk' ? said(fieldsOf(update['content'])['text']) : null;
-}
-
-function acpUpdate(event: Fields): Fields | null {
-  const params = fieldsOf(event['params']);
-  return event['method'] === 'session/update' ? fieldsOf(params['update']) : null;
-}
-
-/** What is known of a call comes bit by bit; it is told when it has ended. */
-function acpCall(update: Fields, calls: Map<unknown, Fields>): string[] {
-  if (!said(update['sessionUpdate']).startsWith('tool_call')) return [];
-  const call = { ...calls.get(update['toolCallId']), ...update };
-  calls.set(update['toolCallId'], call);
-  const { status } = call;
-  if (status !== 'completed' && status !== 'failed') return [];
-  const path = listOf(call['locations']).map((place) => said(place['path']))[0];
-  const back = listOf(call['content']).map((part) => said(fieldsOf(part['content'])['text']));
-  return [
-    ...tool(said(call['title']), { path, ...fieldsOf(call['rawInput']) }),
-    ...result(back.join('\n'), status === 'failed'),
-  ];
-}
-
-function linesOfEvent(event: Fields): string[] {
-  switch (event['type']) {
-    case 'agentos-start':
-      return [`== ${said(event['step'])} by ${said(event['agent'])}, ${said(event['at'])}`];
-    case 'agentos-line':
-      return linesOf(said(event['text']));
-    case 'agentos-answer':
-      return [...linesOf(said(event['text'])), ...listOf(event['calls']).flatMap(calledTool)];
-    case 'agentos-result':
-      return result(said(event['text']), event['ok'] !== true);
-    case 'agentos-end': {
-      const { exitCode, signal } = event;
-      return [`== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : said(signal)}`];
-    }
-    // Claude Code
-    case 'assistant':
-    case 'user':
-      return listOf(fieldsOf(event['message'])['content']).flatMap(claudeBlock);
-    // Codex
-    case 'item.completed':
-      return codexItem(fieldsOf(event['item']));
-    case 'turn.failed':
-      return [`! ${shortLine(said(fieldsOf(event['error'])['message']))}`];
-    // opencode, and Gemini CLI
+/** For the log of an item: text, tool calls and failures. */
+export function logLinesOf(deed: Deed): string[] {
+  switch (deed.type) {
     case 'text':
-      return linesOf(said(fieldsOf(event['part'])['text']));
-    case 'tool_use':
-      return 'part' in event
-        ? opencodeTool(fieldsOf(event['part']))
-        : tool(said(event['tool_name']), fieldsOf(event['parameters']));
-    case 'tool_result': {
-      const isError = event['status'] === 'error';
-      return result(textOf(event['output']) ?? said(fieldsOf(event['error'])['message']), isError);
+    case 'piece':
+      return linesOf(deed.text);
+    case 'tool':
+      return [toolLine(deed.name, deed.input)];
+    case 'result': {
+      const { text, failed, exitCode } = deed;
+      if (!failed) return [];
+      const [code, why] = exitCode === undefined ? ['', text] : [` (${exitCode})`, reasonIn(text)];
+      return [shortLine(`failed${code}${why === '' ? '' : `: ${why}`}`)];
     }
-    case 'error': {
-      const { message } = fieldsOf(fieldsOf(event['error'])['data']);
-      return [`! ${shortLine(textOf(event['message']) ?? said(message))}`];
-    }
-    default:
-      return [];
+    case 'fault':
+      return [shortLine(deed.text || 'a fault')];
   }
 }
 
-function opencodeTool(part: Fields): string[] {
-  const state = fieldsOf(part['state']);
-  const isError = state['status'] === 'error';
-  return [
-    ...tool(said(part['tool']), fieldsOf(state['input'])),
-    ...result(said(isError ? state['error'] : state['output']), isError),
-  ];
-}
-
-function claudeBlock(block: Fields): string[] {
-  switch (block['type']) {
-    case 'text':
-      return linesOf(said(block['text']));
-    case 'tool_use':
-      return tool(said(block['name']), fieldsOf(block['input']));
-    case 'tool_result': {
-      const { content } = block;
-      const text =
-        textOf(content) ??
-        listOf(content)
-          .map((part) => said(part['text']))
-          .join('\n');
-      return result(text, block['is_error'] === true);
+/** For the transcript: text, `>` tool calls, `<` their results. */
+function transcriptLinesOf(deed: Deed): string[] {
+  switch (deed.type) {
+    case 'tool': {
+      const written = WRITTEN.flatMap((field) => block('|', said(deed.input[field])));
+      return [`> ${toolLine(deed.name, deed.input)}`, ...written];
     }
+    case 'result':
+      return block(deed.failed ? '< !' : '<', deed.text);
+    case 'fault':
+      return [`! ${shortLine(deed.text)}`];
     default:
-      return [];
+      return logLinesOf(deed);
   }
 }
 
-function codexItem(item: Fields): string[] {
-  switch (item['type']) {
-    case 'agent_message':
-      return linesOf(said(item['text']));
-    case 'command_execution':
-      return [...tool('exec', item), ...result(said(item['aggregated_output']), item['exit_code'] !== 0)];
-    case 'file_change':
-      return listOf(item['changes']).map((change) => `> ${said(change['kind'])} ${said(change['path'])}`);
-    case 'mcp_tool_call':
-      return [`> ${said(item['server'])} ${said(item['tool'])}`];
-    case 'error':
-      return [`! ${shortLine(said(item['message']))}`];
-    default:
-      return [];
-  }
-}
-
-function calledTool(call: Fields): string[] {
-  return tool(said(call['name']), fieldsOf(parseJson(said(call['input']))));
-}
-
-/** What is written stands below the line that names the file. */
+/** Arguments with text, shown below the line of the tool call. */
 const WRITTEN = ['content', 'old_string', 'new_string', 'search', 'replace'];
-
-function tool(name: string, input: Fields): string[] {
-  const written = WRITTEN.flatMap((field) => block('|', textOf(input[field]) ?? ''));
-  return [`> ${toolLine(name, input)}`, ...written];
-}
-
-function result(text: string, isError: boolean): string[] {
-  return block(isError ? '< !' : '<', text);
-}
 
 function block(mark: string, text: string): string[] {
   const lines = linesOf(text);
@@ -158,6 +66,79 @@ function block(mark: string, text: string): string[] {
   return [...lines.slice(0, MOST_LINES), ...more].map((line) => `  ${mark} ${line}`);
 }
 
-function said(value: unknown): string {
-  return textOf(value) ?? '';
+/** A transcript for people. Its first event names the agent. */
+export function transcriptLines(events: readonly Fields[]): string[] {
+  const show = createDeedLines(transcriptLinesOf);
+  let reader: EventReader = builtIn;
+  let verdict: AgentVerdict = null;
+  const lines = events.flatMap((event) => {
+    const own = (line: string): string[] => [...show([END]), line];
+    switch (event['type']) {
+      case 'agentos-start':
+        reader = readerOf(said(event['agent']));
+        return own(`== ${said(event['step'])} by ${said(event['agent'])}, ${said(event['at'])}`);
+      case 'agentos-line':
+        return show([{ type: 'text', text: said(event['text']) }]);
+      case 'agentos-end': {
+        const { exitCode, signal } = event;
+        return own(`== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : said(signal)}`);
+      }
+      default: {
+        const shown = show(reader.read(event));
+        const isNews = reader.verdict !== verdict;
+        verdict = reader.verdict;
+        return isNews && verdict?.is === 'failed' ? [...shown, ...show([{ type: 'fault', text: verdict.why }])] : shown;
+      }
+    }
+  });
+  return [...lines, ...show([END])];
+}
+
+/** Ends a text that came in pieces. */
+const END: Deed = { type: 'text', text: '' };
+
+function readerOf(spec: string): EventReader {
+  const name = spec.replace(/:.*$/s, '');
+  return (
+    Object.values(AGENTS)
+      .find((agent) => agent.name === name)
+      ?.createReader() ?? builtIn
+  );
+}
+
+const builtIn: EventReader = {
+  verdict: null,
+  lastWords: '',
+  read(event) {
+    const { text, calls, ok } = event;
+    if (event['type'] === 'agentos-result') return [{ type: 'result', text: said(text), failed: ok !== true }];
+    if (event['type'] !== 'agentos-answer') return [];
+    const called = listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(said(input))));
+    return [{ type: 'text', text: said(text) }, ...called];
+  },
+};
+
+/** The lines of a text that are not blank, shortened. */
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => shortened(line.trimEnd()));
+}
+
+/** The arguments of a tool that tell a person the most, in order of preference. */
+const TELLING =
+  'file_path filePath path absolute_path notebook_path command cmd pattern query url description prompt'.split(' ');
+
+/** `Write src/a.ts`, `Bash npm test`. */
+function toolLine(name: string, input: Fields): string {
+  return shortLine(`${name} ${TELLING.map((field) => textOf(input[field])).find(Boolean) ?? ''}`);
+}
+
+function shortLine(text: string): string {
+  return shortened(text.replaceAll(/\s+/g, ' ').trim());
+}
+
+function shortened(line: string): string {
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line;
 }

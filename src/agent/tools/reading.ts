@@ -1,14 +1,15 @@
 import { z } from 'zod';
+import type { Git } from '../../git/git.ts';
 import { NotDone, type Tool } from '../tool.ts';
 import type { Place } from '../worktree-path.ts';
 
-/** What the tools read: the files of a worktree, or those of a commit. Secrets are in neither. */
+/** The files of a worktree or a commit, without secrets. */
 export interface ReadableFiles {
   /** In a stable order. */
   list(): Promise<string[]>;
-  /** Where a path of the model's leads; not done where it may not go there. */
+  /** Resolves a path of the model; throws `NotDone` if the model must not go there. */
   locate(asked: string): Promise<Pick<Place, 'path' | 'kind'>>;
-  /** Byte-order mark and line ends as they are; not done where it is no text that may be shown. */
+  /** With byte-order mark and line ends unchanged; throws `NotDone` if it is not text, or secret. */
   read(asked: string): Promise<{ path: string; text: string }>;
   /** The lines that match, by path and number. */
   search(search: LineSearch): Promise<FoundLines>;
@@ -16,10 +17,10 @@ export interface ReadableFiles {
 
 export interface LineSearch {
   text: string;
-  /** POSIX extended; otherwise the text is meant literally. */
+  /** POSIX extended; otherwise the text is literal. */
   isRegex: boolean;
   ignoreCase: boolean;
-  /** A file or a folder that was located. */
+  /** A file or folder, as `locate` returned it. */
   path: string;
 }
 
@@ -145,7 +146,7 @@ export const search = (files: ReadableFiles): Tool<typeof searchSchema> => ({
 });
 
 /** The lines with their places, as many as fit. */
-export function found({ lines, cut }: FoundLines): { text: string; note: string } {
+function found({ lines, cut }: FoundLines): { text: string; note: string } {
   const matches = lines.map((match) => `${match.path}:${match.line}: ${match.text.slice(0, LONGEST_MATCH)}`);
   const shown = bounded(matches, MOST_MATCHES);
   const isMore = cut || shown.length < matches.length;
@@ -155,3 +156,69 @@ export function found({ lines, cut }: FoundLines): { text: string; note: string 
   ];
   return { text: [...shown, ...notes].join('\n'), note: `(${shown.length}${isMore ? '+' : ''})` };
 }
+
+const symbolSchema = z.object({
+  name: z.string().describe('The name of a function, class, type, method or constant.'),
+  path: z.string().optional().describe('A file, or a folder to look below; without it, the whole repository.'),
+});
+
+/** Keywords of many languages before the name of a declaration. */
+const DECLARING =
+  'class|interface|type|enum|struct|union|trait|impl|protocol|record|object|namespace|module|mod|package|function|func|fn|def|fun|sub|proc|macro|const|let|var|val|static|define|typedef|data|defp|defn|defmodule';
+const MODIFIERS = '(public|private|protected|internal|static|async|override|virtual|abstract|final|readonly|get|set)';
+
+/** Matches declarations of a name: after a keyword, as a method with a block, or as a function that is assigned. */
+function declarationOf(name: string): string {
+  const word = name.replaceAll('$', '\\$');
+  const before = '(^|[^[:alnum:]_$])';
+  const after = '($|[^[:alnum:]_$])';
+  return [
+    `${before}(${DECLARING})[[:space:]*&]+(\\([^)]*\\)[[:space:]]*)?${word}${after}`,
+    `^[[:space:]]*(${MODIFIERS}[[:space:]]+)*([[:alnum:]_<>,.*&?]+(\\[\\])?[[:space:]]+)?[*#&]?${word}[[:space:]]*(<[^()]*>)?\\([^;]*\\{[[:space:]]*$`,
+    `${before}${word}[[:space:]]*(:[^=]*)?=[[:space:]]*(async[[:space:]]*)?(function|\\(|[[:alnum:]_]+[[:space:]]*=>|lambda)`,
+  ].join('|');
+}
+
+/** Approximate: other forms of declarations are found with `search`. */
+export const findSymbol = (files: ReadableFiles): Tool<typeof symbolSchema> => ({
+  name: 'find_symbol',
+  description: 'Finds the lines that declare a name. Gives path, line number and line of each.',
+  schema: symbolSchema,
+  changes: false,
+  about: ({ name, path }) => `${name}${path === undefined ? '' : ` in ${path}`}`,
+  async run({ name: asked, path: where = '.' }) {
+    const name = asked.split(/[.#:]+/).at(-1) ?? '';
+    if (!/^[\p{L}_$][\p{L}\p{N}_$]{0,99}$/u.test(name)) throw new NotDone('give one name, such as parseDate');
+    const { path, kind } = await files.locate(where);
+    if (kind !== 'folder') await files.read(where);
+    return found(await files.search({ text: declarationOf(name), isRegex: true, ignoreCase: false, path }));
+  },
+});
+
+const MOST_COMMITS = 30;
+const historySchema = z.object({ path: z.string().describe('A file, relative to the root of the repository.') });
+
+/** Only subjects: diffs may hold secrets. */
+export const history = (files: ReadableFiles, git: Git, commit: string): Tool<typeof historySchema> => ({
+  name: 'history',
+  description: `Shows the last commits that changed a file, newest first, at most ${MOST_COMMITS}: hash, date and subject.`,
+  schema: historySchema,
+  changes: false,
+  about: ({ path }) => path,
+  async run({ path: asked }) {
+    const { path } = await files.read(asked);
+    const format = ['--no-show-signature', '--encoding=UTF-8', '--date=short', '--format=%H %ad %s'];
+    const output = await git.text([
+      'log',
+      '--no-patch',
+      `-n${MOST_COMMITS}`,
+      ...format,
+      commit,
+      '--',
+      `:(literal)${path}`,
+    ]);
+    // Git's short hashes grow with the repository, and a resumed conversation has to read the same text.
+    const lines = output.split('\n').map((line) => line.replace(/^([0-9a-f]{12})[0-9a-f]*/, '$1').slice(0, 300));
+    return { text: lines.join('\n'), note: `(${lines.length})` };
+  },
+});

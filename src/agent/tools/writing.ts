@@ -1,8 +1,9 @@
 import { unlink } from 'node:fs/promises';
 import { z } from 'zod';
+import type { WriteRequest } from '../port.ts';
 import { NotDone, type Tool } from '../tool.ts';
 import { notWritten, readText, saveText } from '../worktree-files.ts';
-import { locate, type Worktree } from '../worktree-path.ts';
+import { locate, namedPath, type Worktree } from '../worktree-path.ts';
 
 const path = z.string().describe('The file, relative to the root of the repository.');
 
@@ -21,7 +22,7 @@ export const write = (worktree: Worktree): Tool<typeof writeSchema> => ({
       throw new NotDone(`${path} is ${kind === 'folder' ? 'a folder' : 'not a regular file'}`);
     const lines = content === '' ? 0 : content.replace(/\n$/, '').split('\n').length;
     await saveText(place, content);
-    // Not whether the file was there: what git ignores outlives a restart, and the result must not differ.
+    // The same text for new and old files: after a restart an ignored file may exist, and the result must not differ.
     return { text: `Wrote ${path}.`, note: `(${lines} ${lines === 1 ? 'line' : 'lines'})` };
   },
 });
@@ -78,5 +79,31 @@ export const remove = (worktree: Worktree): Tool<typeof removeSchema> => ({
       throw notWritten(error, place);
     });
     return { text: `Removed ${path}.` };
+  },
+});
+
+const MOST_FILES = 50;
+const testsSchema = z.object({
+  files: z
+    .array(z.string())
+    .max(MOST_FILES)
+    .optional()
+    .describe('Test files, relative to the root of the repository; without them, all tests run.'),
+});
+
+/** Its result does not follow from the files alone: `run` stores it. */
+export const runTests = (worktree: Worktree, run: NonNullable<WriteRequest['runTests']>): Tool<typeof testsSchema> => ({
+  name: 'run_tests',
+  description:
+    'Runs the tests of the repository on the files as they are now. Gives the counts, and what failed and why.',
+  schema: testsSchema,
+  // Not aborted before its processes have ended.
+  changes: true,
+  about: ({ files = [] }) => (files.length === 0 ? 'all' : files.join(', ')),
+  async run({ files = [] }) {
+    const paths = [...new Set(files.map((file) => namedPath(worktree, file, 'read')))];
+    const tried = await run(paths.length === 0 ? null : paths);
+    if ('refused' in tried) throw new NotDone(tried.refused);
+    return { text: tried.text, note: `(${tried.summary})` };
   },
 });

@@ -5,9 +5,9 @@ import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { inWords } from '../../core/lines.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
-import { type AuditedFile, auditFile, auditRun } from '../../run/audit.ts';
-import { runIds } from '../../run/run-history.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type AuditedFile, auditFile, auditRun } from '../../run/history/audit.ts';
+import { runIds } from '../../run/history/run-history.ts';
+import { type PlaceFlags, projectOf } from '../place.ts';
 
 /** `check --audit`: whether events and audit files of runs are as the runs wrote them. Without a name: of the last run. */
 export async function auditCommand(named: readonly string[], flags: PlaceFlags & { json?: boolean }): Promise<number> {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { AgentosError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
@@ -34,8 +34,7 @@ export async function checkCommand(
 ): Promise<number> {
   if (flags.audit) return (await import('./check-audit.ts')).auditCommand(files, flags);
   if (files.length === 0) {
-    const hint = 'See: agentos check --help';
-    throw new AgentosError({ code: 'usage', reason: "Missing required argument 'files'.", hint });
+    throw usageError("Missing required argument 'files'.", 'See: agentos check --help');
   }
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));

@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { worktreeBench } from '../../../test/support/worktree.ts';
@@ -20,20 +20,21 @@ async function printed(flags: Record<string, unknown>): Promise<string> {
 
 test('says what it would remove, removes it, and then has nothing to do', async () => {
   const bench = await worktreeBench();
-  await mkdir(join(bench.base, 'homes', 'implement-9'), { recursive: true });
-  await mkdir(join(bench.base, 'caches'));
+  bench.git('update-ref', 'refs/agentos/implement-9/1', 'HEAD');
+  const pins = () => bench.git('for-each-ref', 'refs/agentos');
+  await mkdir(join(bench.base, 'caches'), { recursive: true });
   await writeFile(join(bench.base, 'caches', 'x'), 'x');
   const repo = bench.root;
   expect(await printed({ repo, dryRun: true })).toBe(
-    'would remove  home implement-9: there is no worktree for it\nkept  cache caches: shared by the items: --caches removes them\n',
+    'would remove  pins implement-9: nothing needs them\nkept  cache caches: shared by the items: --caches removes them\n',
   );
-  expect(await readdir(join(bench.base, 'homes'))).toEqual(['implement-9']);
+  expect(pins()).not.toBe('');
   expect(JSON.parse(await printed({ repo, json: true }))).toMatchObject({
     dryRun: false,
-    removed: [{ kind: 'home', name: 'implement-9' }],
+    removed: [{ kind: 'pins', name: 'implement-9' }],
     kept: [{ kind: 'cache' }],
   });
-  expect(await readdir(join(bench.base, 'homes'))).toEqual([]);
+  expect(pins()).toBe('');
   expect(await printed({ repo, caches: true })).toBe('removed  cache caches: asked for\n');
   expect(await printed({ repo })).toBe('Nothing to remove.\n');
 });

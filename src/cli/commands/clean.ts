@@ -1,12 +1,13 @@
-import { createInterface } from 'node:readline/promises';
-import { AgentosError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
-import { type CleanEntry, clean } from '../../run/clean/clean.ts';
+import type { CleanEntry } from '../../run/clean/candidate.ts';
+import { clean } from '../../run/clean/clean.ts';
 import { discard, implementedBranches } from '../../run/clean/discard.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
+import { saysYes } from './trust.ts';
 
 interface CleanFlags extends PlaceFlags {
   dryRun?: boolean;
@@ -19,11 +20,7 @@ interface CleanFlags extends PlaceFlags {
 export async function cleanCommand(flags: CleanFlags): Promise<number> {
   const { dryRun = false, json = false, caches = false } = flags;
   if (flags.discard !== undefined && caches) {
-    throw new AgentosError({
-      code: 'usage',
-      reason: '--discard and --caches exclude each other.',
-      hint: 'Write two commands.',
-    });
+    throw usageError('--discard and --caches exclude each other.', 'Write two commands.');
   }
   const ids = flags.discard?.map((text) => readItemId(text, flags.repo));
   const project = await projectOf(flags);
@@ -49,18 +46,12 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
   return EXIT.ok;
 }
 
-/** Finished work is thrown away only by a yes: on a terminal it is asked for, elsewhere `--yes` says it. */
+/** Discarding finished work needs a yes: on a terminal it asks, elsewhere `--yes` is needed. */
 async function isSure(branches: readonly { id: string; branch: string }[]): Promise<boolean> {
   if (branches.length === 0) return true;
   const which = branches.map(({ id, branch }) => `${id} is implemented on ${branch}`).join(', ');
-  if (!process.stdin.isTTY)
-    throw new AgentosError({ code: 'usage', reason: `${which}.`, hint: 'Add --yes to throw that away too.' });
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(?:es)?$/i.test((await asking.question(`${which}. Throw it away? [y/N] `)).trim());
-  } finally {
-    asking.close();
-  }
+  if (!process.stdin.isTTY) throw usageError(`${which}.`, 'Add --yes to throw that away too.');
+  return saysYes(`${which}. Throw it away? [y/N] `);
 }
 
 function print(terminal: Terminal, entry: CleanEntry, verb: string, style: 'green' | 'yellow'): void {

@@ -1,14 +1,14 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
-import { contextOf } from '../../run/item-context.ts';
-import { lookingBack } from '../../run/project.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
+import { withCachedIssues } from '../../run/project.ts';
+import { contextOf } from '../../run/standing/item-context.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
 export async function contextCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const id = readItemId(which, flags.repo);
-  const project = lookingBack(await projectOf(flags, {}, { mayBeBare: true }));
+  const project = withCachedIssues(await projectOf(flags, {}, { mayBeBare: true }));
   const { mask } = project;
   const context = await contextOf(project, id);
   const { base, budgetTokens, tokens, files, leftOut } = context;

@@ -2,8 +2,8 @@ import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../../hub/migrations.ts';
 import { withDatabase } from '../hub-database.ts';
+import type { DatabaseFlags } from '../place.ts';
 import { printProblem } from '../problem.ts';
-import type { DatabaseFlags } from '../request.ts';
 import { version } from '../version.ts';
 
 export async function migrateCommand(flags: DatabaseFlags): Promise<number> {

@@ -1,15 +1,16 @@
-import { AgentosError } from '../../core/errors.ts';
+import type { AgentosError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { shownJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
-import { decide, type Word } from '../../run/decide.ts';
-import { lookingBack } from '../../run/project.ts';
-import { lastRunOf, runIds } from '../../run/run-history.ts';
+import { lastRunOf, runIds } from '../../run/history/run-history.ts';
+import { withCachedIssues } from '../../run/project.ts';
+import { decide, type Word } from '../../run/standing/decide.ts';
 import { decideAtHub } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../request.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 interface DecideFlags extends PlaceFlags, DatabaseFlags {
   approve?: boolean;
@@ -23,7 +24,7 @@ interface DecideFlags extends PlaceFlags, DatabaseFlags {
 export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
   const id = readItemId(idText, flags.repo);
   const word = wordOf(id, flags);
-  const project = lookingBack(await projectOf(flags));
+  const project = withCachedIssues(await projectOf(flags));
   const { paths, mask } = project;
   const { workflow, decision, lineage, replaces, kept } = await decideAtHub(project, flags, id, () =>
     decide(project, id, word),
@@ -53,11 +54,7 @@ function wordOf(id: string, { approve, revise, drop, reason }: DecideFlags): Wor
   const words = (text: string | undefined): string | null => text?.trim() || null;
   const given = [approve, revise !== undefined, drop].filter((one) => one === true).length;
   const usage = (problem: string): AgentosError =>
-    new AgentosError({
-      code: 'usage',
-      reason: problem,
-      hint: `agentos decide ${id} --approve | --revise "what to change" | --drop   [--reason "why"]`,
-    });
+    usageError(problem, `agentos decide ${id} --approve | --revise "what to change" | --drop   [--reason "why"]`);
   if (given === 0) throw usage('Say what you decide: --approve, --revise or --drop.');
   if (given > 1) throw usage('--approve, --revise and --drop exclude each other.');
   if (revise === undefined) return { kind: approve ? 'approve' : 'drop', reason: words(reason), change: null };

@@ -15,15 +15,15 @@ import { createRunOutput } from '../../output/run-output.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
 import { packageRoot } from '../../process/package-root.ts';
-import { lldBatch } from '../../run/batches.ts';
-import { implementBatch } from '../../run/implement-batch.ts';
+import { lldBatch } from '../../run/batches/document-batches.ts';
+import { implementBatch } from '../../run/batches/implement-batch.ts';
 import { type Pipeline, pipelineOf } from '../../run/pipeline.ts';
 import { planBatch } from '../../run/plan-batch.ts';
 import { openProject, type Project } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
 import type { Interruption } from '../../run/stops.ts';
 import { watchInterrupts } from '../interrupt.ts';
-import { hideSecrets } from '../request.ts';
+import { hideSecrets } from '../place.ts';
 import { version } from '../version.ts';
 
 /** How an item of the tour ends, and what to say about it. */

@@ -10,12 +10,11 @@ import { plainEnvironment, VENDORS } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
+import { tryKey } from '../../gateway/upstream.ts';
 import { createGit } from '../../git/git.ts';
 import { headCommit } from '../../git/repository.ts';
-import { vendorBaseUrl } from '../../models/base-url.ts';
+import { createVendorAgents, trustCertificates, vendorBaseUrl } from '../../models/endpoint.ts';
 import { requireModels } from '../../models/require-models.ts';
-import { tryKey } from '../../models/try-key.ts';
-import { createVendorAgents, trustCertificates } from '../../models/vendor-agents.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { runProgram } from '../../process/program.ts';
 import { findSandbox } from '../../process/sandbox/find.ts';
@@ -27,8 +26,8 @@ import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
 import { folderFiles } from '../../testing/project.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
-import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
-import { requireTrust } from '../trusted.ts';
+import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../place.ts';
+import { requireTrust } from './trust.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
@@ -202,10 +201,10 @@ function advice(rows: readonly Row[]): string {
 }
 
 async function checkProject(project: Project): Promise<Row[]> {
-  const { paths, childEnv, configFile } = project;
+  const { paths, git, configFile } = project;
   return [
     await seen('repository', async () => {
-      const commit = await headCommit(createGit(paths.repository, childEnv));
+      const commit = await headCommit(git);
       return `${paths.repository} at ${commit.slice(0, 12)}`;
     }),
     row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
@@ -269,14 +268,12 @@ const LOOK_TIMEOUT_MS = 10_000;
 /** What `implement` needs beside models: a set-up that can start, a way to run the tests, the agent's program. */
 async function checkImplementing(project: Project): Promise<Row[]> {
   const missing = await missingAgent(project.config.models.implementer, project.childEnv['PATH']).catch(() => null);
-  return [
-    ...(await setUp(project)),
-    await tests(project),
-    ...(missing === null ? [] : [row('agent', 'warn', missing)]),
-  ];
+  const { found, packages } = await tests(project);
+  return [...(await setUp(project, packages)), found, ...(missing === null ? [] : [row('agent', 'warn', missing)])];
 }
 
-async function tests({ paths, config, childEnv }: Project): Promise<Row> {
+/** `packages`: the folders of packages, if the tests are only understood there. */
+async function tests({ paths, config, childEnv }: Project): Promise<{ found: Row; packages: string[] }> {
   const ignore = (): void => undefined;
   try {
     const { command, runner } = await detectTests({
@@ -288,16 +285,17 @@ async function tests({ paths, config, childEnv }: Project): Promise<Row> {
       onProgress: ignore,
       onGroup: ignore,
     });
-    return row('tests', 'ok', `${command} (${runner})`);
+    return { found: row('tests', 'ok', `${command} (${runner})`), packages: [] };
   } catch (error) {
     const { problem } = toErrorRecord(error);
-    if (problem.code !== 'tests-undetected') return row('tests', 'warn', problem);
-    const packages = await packagesWithTests(folderFiles(paths.repository), config.tests);
-    if (packages.length > 0) return row('tests', 'ok', packages.map(packageTests).join(', '));
+    if (problem.code !== 'tests-undetected') return { found: row('tests', 'warn', problem), packages: [] };
+    const inPackages = await packagesWithTests(folderFiles(paths.repository), config.tests);
+    const packages = inPackages.map(({ folder }) => folder);
+    if (packages.length > 0) return { found: row('tests', 'ok', inPackages.map(packageTests).join(', ')), packages };
     const { script, runner } = problem;
-    const found =
+    const what =
       script ?? (runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`);
-    return row('tests', 'warn', `${problem.code}: ${found}`, wordingOf(problem).hint);
+    return { found: row('tests', 'warn', `${problem.code}: ${what}`, wordingOf(problem).hint), packages };
   }
 }
 
@@ -306,9 +304,10 @@ function packageTests({ folder, name, written }: FoundTests): string {
 }
 
 /** Whether its programs are there; whether it works is seen when it runs. */
-async function setUp({ paths, config, childEnv }: Project): Promise<Row[]> {
+async function setUp({ paths, config, childEnv }: Project, packages: readonly string[]): Promise<Row[]> {
   const { setup } = config.implement;
-  const command = setup === false ? null : (setup ?? (await detectSetup(paths.repository, childEnv['PATH'])));
+  const detected = async () => await detectSetup(paths.repository, childEnv['PATH'], { packages });
+  const command = setup === false ? null : (setup ?? (await detected()));
   if (command === null) return [];
   const [missing] = await missingPrograms(command, paths.repository, childEnv);
   if (missing === undefined) return [row('set-up', 'ok', command)];

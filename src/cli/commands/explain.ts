@@ -2,8 +2,8 @@ import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { type Explanation, explain } from '../../run/explain.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { type Explanation, explain } from '../../run/standing/explain.ts';
+import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
 
 /** Why an item is or is not taken, what it waits for, and what comes next. */
 export async function explainCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { resolveConfig } from '../../core/config.ts';
 import type { ConfigFile } from '../../core/config-file.ts';
-import { AgentosError, systemCode } from '../../core/errors.ts';
+import { AgentosError, systemCode, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
@@ -14,8 +14,8 @@ import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { ownEnvironment } from '../../process/own-environment.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { withDatabase } from '../hub-database.ts';
-import { watchInterrupts } from '../interrupt.ts';
-import { type DatabaseFlags, databaseOf, hideSecrets } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../interrupt.ts';
+import { type DatabaseFlags, databaseOf, hideSecrets } from '../place.ts';
 import { version } from '../version.ts';
 
 interface HubFlags extends DatabaseFlags {
@@ -33,8 +33,10 @@ interface HubFlags extends DatabaseFlags {
 /** Runs until a signal ends it. */
 export async function hubCommand(flags: HubFlags): Promise<number> {
   if ((flags.tlsCert === undefined) !== (flags.tlsKey === undefined)) {
-    const reason = 'A certificate needs its key, and a key its certificate.';
-    throw new AgentosError({ code: 'usage', reason, hint: 'Write both: --tls-cert <file> --tls-key <file>' });
+    throw usageError(
+      'A certificate needs its key, and a key its certificate.',
+      'Write both: --tls-cert <file> --tls-key <file>',
+    );
   }
   const base = stateFolder(flags.baseDir);
   const env = ownEnvironment();
@@ -67,7 +69,7 @@ export async function hubCommand(flags: HubFlags): Promise<number> {
       stop: interrupt.polite,
       onLine: say,
     });
-    return EXIT.ok;
+    return exitCodeFor(interrupt.by());
   } finally {
     interrupt.dispose();
   }

@@ -1,11 +1,13 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { AgentosError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
+import { parseJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
 import { writeFileAtomic } from '../../process/files.ts';
+import { manifestText } from '../../process/text-file.ts';
 import { version } from '../version.ts';
 import template from './init-template.md';
 
@@ -26,13 +28,12 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
     () => false,
   );
   if (exists) {
-    throw new AgentosError({
-      code: 'usage',
-      reason: `${file} already exists.`,
-      hint: 'It was not changed. agentos init --print shows the commented defaults.',
-    });
+    throw usageError(
+      `${file} already exists.`,
+      'It was not changed. agentos init --print shows the commented defaults.',
+    );
   }
-  await writeFileAtomic(file, textWith((await isDependency(repository)) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
+  await writeFileAtomic(file, textWith(isDependency(repository) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
   process.stdout.write(`Wrote ${file}. Every setting is commented out: uncomment a line to change it.\n`);
   return EXIT.ok;
 }
@@ -47,12 +48,7 @@ const dependencies = z.object({
 });
 
 /** The file is committed, so that it must mean something in every clone: there, only what package.json names is installed. */
-async function isDependency(repository: string): Promise<boolean> {
-  const text = await readFile(join(repository, 'package.json'), 'utf8').catch(() => '');
-  try {
-    const { data } = dependencies.safeParse(JSON.parse(text));
-    return 'agentos' in { ...data?.dependencies, ...data?.devDependencies };
-  } catch {
-    return false;
-  }
+function isDependency(repository: string): boolean {
+  const { data } = dependencies.safeParse(parseJson(manifestText(join(repository, 'package.json'), repository)));
+  return 'agentos' in { ...data?.dependencies, ...data?.devDependencies };
 }

@@ -3,7 +3,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
-import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../request.ts';
+import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../place.ts';
 
 export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: boolean }): Promise<number> {
   const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);

@@ -1,18 +1,18 @@
-import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS } from '../../core/paths.ts';
 import { printable } from '../../output/terminal.ts';
-import { newestInRuns, newestLogs, runUnderWay } from '../../run/run-history.ts';
+import { readPiece } from '../../run/history/follow.ts';
+import { newestInRuns, newestLogs, runUnderWay } from '../../run/history/run-history.ts';
 import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../request.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 const POLL_MS = 200;
-/** Whether the item has ended is asked less often: it takes reading all events of the run. */
-const LOOKS_PER_QUESTION = 4;
-const LARGEST_PIECE_BYTES = 1 << 20;
+/** Whether the item has ended is checked less often, because it means reading all events of the run. */
+const LOOKS_PER_CHECK = 4;
 
 interface LogFlags extends PlaceFlags, DatabaseFlags {
   follow?: boolean;
@@ -29,21 +29,27 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
   if (logs === null) throw new AgentosError({ code: 'log-missing', id });
   const { runId } = logs;
-  /** How far each log is printed. */
+  /** How far each file is printed. */
   const positions = new Map<string, number>();
-  const printNew = async (toTheEnd: boolean): Promise<void> => {
+  const printNew = async (isEnded: boolean): Promise<void> => {
     const files = (await newestLogs(paths, id, runId))?.files ?? [];
     for (const [index, file] of files.entries()) {
       // A stage has ended when the next one has a log.
-      const isOver = toTheEnd || index < files.length - 1;
-      positions.set(file, await printFrom(file, positions.get(file) ?? 0, { isOver, mask }));
+      const isFinal = isEnded || index < files.length - 1;
+      for (let at = positions.get(file) ?? 0; isRead(); ) {
+        const { text, end } = await readPiece(file, at, { isFinal });
+        process.stdout.write(forReader(mask(printable(text))));
+        positions.set(file, end);
+        if (end === at) break;
+        at = end;
+      }
     }
   };
-  // Ended is read before the last print, so that what came in between is not missed.
+  // The state is read before the last print, so that nothing in between is missed.
   while (follow && isRead() && (await runUnderWay(paths, id)) === runId) {
-    for (let look = 0; look < LOOKS_PER_QUESTION; look++) {
+    for (let look = 0; look < LOOKS_PER_CHECK; look++) {
       await printNew(false);
-      await pause();
+      await sleep(POLL_MS);
     }
   }
   await printNew(true);
@@ -51,7 +57,7 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
   return EXIT.ok;
 }
 
-/** What agents did for the item in the newest run that has transcripts of it. */
+/** Prints what agents did for the item, from the newest run that has transcripts of it. */
 async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) => string): Promise<number> {
   const { readTranscript, transcriptFiles } = await import('../../agent/transcript.ts');
   const { transcriptLines } = await import('../../agent/programs/transcript-lines.ts');
@@ -67,51 +73,22 @@ async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) =
   return EXIT.ok;
 }
 
-/** Prints what is new, up to the last whole line: the rest may be half a character, or half a secret. */
-async function printFrom(
-  path: string,
-  start: number,
-  { isOver, mask }: { isOver: boolean; mask: (text: string) => string },
-): Promise<number> {
-  const file = await open(path, 'r');
-  try {
-    let position = start;
-    const { size } = await file.stat();
-    while (position < size && isRead()) {
-      const length = Math.min(LARGEST_PIECE_BYTES, size - position);
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
-      const lines = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1;
-      const end = lines > 0 ? lines : isOver || bytesRead === LARGEST_PIECE_BYTES ? bytesRead : 0;
-      if (end === 0) break;
-      position += end;
-      process.stdout.write(forReader(mask(printable(buffer.toString('utf8', 0, end)))));
-    }
-    return position;
-  } finally {
-    await file.close();
-  }
-}
-
-/** A person at a terminal reads their own time; a pipe gets the file as it is. */
+/** A terminal gets local times; a pipe gets the file as it is. */
 function forReader(lines: string): string {
   if (!process.stdout.isTTY) return lines;
   return lines.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z(?= )/gm, localTime);
 }
 
-/** The run that works on the item now, once there is a log in it; null when none does. */
+/** Waits until the run that works on the item has a log; null: no run does. */
 async function runToFollow(paths: Paths, id: ItemId): Promise<string | null> {
   for (;;) {
     const runId = await runUnderWay(paths, id);
     if (runId === null || (await newestLogs(paths, id, runId)) !== null || !isRead()) return runId;
-    await pause();
+    await sleep(POLL_MS);
   }
 }
 
-/** False when the reader of a pipe went away (`| head`). */
+/** False: the reader of a pipe went away (`| head`). */
 function isRead(): boolean {
   return process.stdout.writable && !process.stdout.destroyed;
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }

@@ -1,16 +1,15 @@
 import { join, relative, resolve } from 'node:path';
-import { AgentosError } from '../../core/errors.ts';
+import { AgentosError, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { Paths } from '../../core/paths.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { isTampered } from '../../run/audit.ts';
-import { lookingBack, type Project } from '../../run/project.ts';
-import { readRecord, runIds } from '../../run/run-history.ts';
+import { isTampered } from '../../run/history/audit.ts';
+import { readRecord, runIds } from '../../run/history/run-history.ts';
+import { type Project, withCachedIssues } from '../../run/project.ts';
 import { createRuns } from '../../ui/data/runs.ts';
-import { htmlReport } from '../../ui/report.ts';
-import { markdownReport } from '../../ui/report-markdown.ts';
+import { htmlReport, markdownReport } from '../../ui/report.ts';
 import { openInBrowser } from '../browser.ts';
-import { type PlaceFlags, projectOf } from '../request.ts';
+import { type PlaceFlags, projectOf } from '../place.ts';
 import { version } from '../version.ts';
 
 interface ReportFlags extends PlaceFlags {
@@ -19,16 +18,16 @@ interface ReportFlags extends PlaceFlags {
   open?: boolean;
 }
 
-/** A run as one file. HTML goes to the run's folder unless a place is named; Markdown is for a pipe, and goes to stdout. */
+/** A run as one file. HTML goes to the run's folder unless `--output` names a file, Markdown to stdout. */
 export async function reportCommand(which: string | undefined, flags: ReportFlags): Promise<number> {
-  const project = lookingBack(await projectOf(flags));
+  const project = withCachedIssues(await projectOf(flags));
   const { paths, mask } = project;
   const runId = await runToReport(paths, which);
-  if (await isTampered(paths.run(runId).directory))
-    process.stderr.write(`Files of this run are not as it wrote them: agentos check --audit ${runId}\n`);
+  const isChanged = await isTampered(paths.run(runId).directory);
+  if (isChanged) process.stderr.write(`Files of this run were changed. See: agentos check --audit ${runId}\n`);
   const text =
     flags.format === 'md'
-      ? mask(await markdownOf(project, runId))
+      ? mask(await markdownOf(project, runId, isChanged))
       : await htmlReport({ project, version, runId, now: new Date() });
   const named = flags.output ?? (flags.format === 'md' ? '-' : null);
   if (named === '-') {
@@ -39,20 +38,17 @@ export async function reportCommand(which: string | undefined, flags: ReportFlag
   await writeFileAtomic(file, text);
   const way = relative(process.cwd(), file);
   process.stdout.write(`${way.startsWith('..') ? file : way}\n`);
-  if (flags.open && !(await openInBrowser(file)))
-    process.stderr.write('No browser was found: open the file yourself.\n');
+  if (flags.open && !(await openInBrowser(file))) process.stderr.write('No browser found. Open the file yourself.\n');
   return EXIT.ok;
 }
 
-async function markdownOf(project: Project, runId: string): Promise<string> {
+async function markdownOf(project: Project, runId: string, isChanged: boolean): Promise<string> {
   const runs = createRuns(project);
   const [folded, brief] = [await runs.folded(runId), await runs.brief(runId)];
-  if (folded === null || brief === null) return '';
-  const isChanged = await isTampered(project.paths.run(runId).directory);
-  return `${markdownReport(folded, brief, isChanged)}\n`;
+  return folded === null || brief === null ? '' : `${markdownReport(folded, brief, isChanged)}\n`;
 }
 
-/** The one that is named, or the last that can be read. */
+/** The named run, or the last that can be read. */
 async function runToReport(paths: Paths, which: string | undefined): Promise<string> {
   const known = await runIds(paths);
   if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
@@ -60,6 +56,5 @@ async function runToReport(paths: Paths, which: string | undefined): Promise<str
     if ((await readRecord(paths, runId)) !== null) return runId;
   if (which !== undefined)
     throw new AgentosError({ code: 'run-unreadable', run: which, file: paths.run(which).record });
-  const hint = 'agentos lld --all starts one.';
-  throw new AgentosError({ code: 'usage', reason: 'There is no run to report on.', hint });
+  throw usageError('There is no run to report on.', 'agentos lld --all starts one.');
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { AgentosError, codeOf, toErrorRecord } from '../../core/errors.ts';
+import { AgentosError, codeOf, toErrorRecord, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
@@ -9,94 +9,121 @@ import type { Paths, PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { printable } from '../../output/terminal.ts';
-import { pipelineNamed } from '../../run/batches.ts';
+import { isDone, type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
-import { type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/run-history.ts';
-import { type BatchRequest, isLocal, parseBatchFlags, projectOf, retryFlagsOf } from '../request.ts';
+import { isRecordedHere } from '../../run/run-record.ts';
+import { namesProgram } from '../../run/trust.ts';
+import { projectOf } from '../place.ts';
+import { type BatchRequest, isLocal, parseBatchFlags, retryFlagsOf } from '../request.ts';
+import { followToTheEnd } from '../show-run.ts';
 import { version } from '../version.ts';
-import { emptySummary, followToTheEnd, runBatchCommand } from './batch.ts';
+import { emptySummary, runBatch } from './batch.ts';
 
 const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
 
-/** Ends that need no further run. */
-const DONE = new Set(['succeeded', 'skipped']);
-
-/** Resumes the items of a run that are not done, with its flags and models unless others are given. */
+/** Resumes the unfinished items of a run, with its flags and models unless others are given. */
 export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
-  // Ids come from the run, so the flags are read as if one were named.
+  // Ids come from the run, so the flags are parsed as if one were named.
   const given = parseBatchFlags('resume', ['resume'], rawFlags);
   const project = await projectOf(given.place);
-  const { paths } = project;
   const attached = given.database === null ? undefined : await attachedRun(project, given, run, given.database);
   if (attached !== undefined) return attached;
-  const known = await runIds(paths);
-  if (run !== undefined && !known.includes(run)) throw new AgentosError({ code: 'run-missing', run });
-  const found = await firstReadable(paths, run === undefined ? known : [run]);
-  if (found === null && run !== undefined)
-    throw new AgentosError({ code: 'run-unreadable', run, file: paths.run(run).record });
-  if (found === null) {
-    const hint = 'agentos lld --all starts one.';
-    throw new AgentosError({ code: 'usage', reason: 'There is no run to resume.', hint });
-  }
-  const { history, record } = found;
+  const { history, record } = await runToResume(project.paths, run);
   const { runId, workflow } = history;
   const { evaluation } = record.request;
-  const unfinished = history.items.filter((item) => !DONE.has(item.status));
-  // An evaluation is compared as a whole; what is finished costs nothing more.
-  const again = evaluation === undefined || unfinished.length === 0 ? unfinished : history.items;
-  const left = again.map((item) => parseItemId(item.id));
+  if (!given.trust && !isRecordedHere(project.paths.base, runId, record)) refusePrograms(runId, record);
   const { drafter, reviewer, maxRounds, offline } = given.config;
   if (evaluation !== undefined && (drafter ?? reviewer ?? maxRounds ?? offline) !== undefined) {
-    const reason = 'The candidates of an evaluation stay as they are.';
-    throw new AgentosError({ code: 'usage', reason, hint: 'Compare others with: agentos eval' });
+    throw usageError('The candidates of an evaluation can’t be changed.', 'Compare others with: agentos eval');
   }
+  const unfinished = history.items.filter((item) => !isDone(item.status));
+  // An evaluation is compared as a whole; its finished items cost nothing.
+  const again = evaluation === undefined || unfinished.length === 0 ? unfinished : history.items;
+  const left = again.map((item) => parseItemId(item.id));
   const source = given.config.source ?? record.request.config.source;
-  const gone = new Map<string, string>();
-  if (evaluation === undefined) {
-    const project = await projectOf(given.place, definedOnly({ source }));
-    for (const id of left) {
-      const why = await goneBecause(project, workflow, id);
-      if (why !== null) gone.set(id, why);
-    }
-  }
+  const gone = evaluation === undefined ? await goneItems(given, workflow, left, source) : new Map<ItemId, string>();
   for (const [id, why] of gone) process.stderr.write(`${printable(`Skipping ${id}: ${why}`)}\n`);
   const ids = left.filter((id) => !gone.has(id));
-  if (ids.length === 0) {
-    (given.json ? process.stderr : process.stdout).write(
-      `Nothing to do: every item of ${runId} is done${gone.size > 0 ? ', or gone' : ''}.\n`,
-    );
-    if (given.json)
-      process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
-    return EXIT.ok;
-  }
-  return runBatchCommand(pipelineNamed(workflow, record.request), requestOf(given, record, ids, rawFlags), runId);
+  if (ids.length > 0) return runBatch(workflow, requestOf(given, record, ids, rawFlags), runId);
+  const why = gone.size > 0 ? 'is done, or gone' : 'is done';
+  (given.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} ${why}.\n`);
+  if (given.json)
+    process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
+  return EXIT.ok;
 }
 
-/** Follows a run that was left running at the hub: the one that is named, or the last if it is one. Undefined: there is nothing to follow. */
+/**
+ * The named run, or the last that has a record: a run that was killed at its very start, or whose folder was deleted meanwhile, has
+ * none.
+ */
+async function runToResume(
+  paths: Paths,
+  named: string | undefined,
+): Promise<{ history: RunHistory; record: RunRecord }> {
+  const known = await runIds(paths);
+  if (named !== undefined && !known.includes(named)) throw new AgentosError({ code: 'run-missing', run: named });
+  for (const runId of named === undefined ? known : [named]) {
+    const [history, record] = await Promise.all([readRun(paths, runId), readRecord(paths, runId)]);
+    if (history !== null && record !== null) return { history, record };
+  }
+  if (named !== undefined)
+    throw new AgentosError({ code: 'run-unreadable', run: named, file: paths.run(named).record });
+  throw usageError('There is no run to resume.', 'agentos lld --all starts one.');
+}
+
+/** Follows a run that continues at the hub: the named one, or the last. Undefined: it is not at the hub. */
 async function attachedRun(
   project: Project,
   given: BatchRequest,
   run: string | undefined,
   databaseUrl: string,
 ): Promise<number | undefined> {
-  const { attachToHub, openHubRuns } = await import('../../run/hub-sync.ts');
+  const { attachToHub, openHubRuns } = await import('../../run/hub/hub-sync.ts');
   const wanted = run ?? (await runIds(project.paths))[0];
   const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
   if (found === undefined) return undefined;
-  // With its flags: they say what is posted where.
+  // With the run's own flags, which say what to post where.
   const asked = await projectOf(given.place, { ...found.record.request.config, ...definedOnly({ ...given.config }) });
   return followToTheEnd(asked, given, (interrupt, subscribers) =>
     attachToHub({ project: asked, databaseUrl, version, interrupt, subscribers }, found),
   );
 }
 
-/** What an item of this kind of run is made from may be there no longer; null: it is. */
+/** Flags need no trust, but those in a record from another folder were not given by this user. */
+function refusePrograms(runId: string, { models, request }: RunRecord): void {
+  const { drafter, reviewer, implementer, sandbox } = request.config;
+  const { drafters = [], reviewers = [] } = request.evaluation ?? {};
+  const named = [...Object.values(models), drafter, reviewer, implementer, ...drafters, ...reviewers];
+  const programs = new Set(named.filter((model) => model !== undefined && namesProgram(model)));
+  if (programs.size === 0 && sandbox !== 'off') return;
+  const what = programs.size === 0 ? 'without a sandbox' : [...programs].join(', ');
+  const reason = `The run ${runId} was recorded in another folder and would run ${printable(what)}.`;
+  throw usageError(reason, `If it is yours: agentos resume ${runId} --trust`);
+}
+
+/** The items whose issue, brief or LLD is gone, each with the reason. */
+async function goneItems(
+  { place }: BatchRequest,
+  workflow: PipelineName,
+  ids: readonly ItemId[],
+  source: string | undefined,
+): Promise<Map<ItemId, string>> {
+  const project = await projectOf(place, definedOnly({ source }));
+  const gone = new Map<ItemId, string>();
+  for (const id of ids) {
+    const why = await goneBecause(project, workflow, id);
+    if (why !== null) gone.set(id, why);
+  }
+  return gone;
+}
+
 async function goneBecause(
   { paths, config, source }: Project,
   workflow: PipelineName,
   id: ItemId,
 ): Promise<string | null> {
-  if (config.remote.source !== null && !['issue', 'land', 'react'].includes(workflow)) {
+  if (workflow === 'land' || workflow === 'react') return null;
+  if (config.remote.source !== null && workflow !== 'issue') {
     return source.look(id).then(
       () => null,
       (error: unknown) => {
@@ -105,21 +132,9 @@ async function goneBecause(
       },
     );
   }
-  if (workflow === 'implement' || workflow === 'land' || workflow === 'react') return null;
+  if (workflow === 'implement') return null;
   const file = workflow === 'issue' ? join(paths.briefs, `${id}.md`) : paths.issue(id);
   return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
-}
-
-/** A run that was killed in its first moment, or whose folder was deleted under it, has no record to resume. */
-async function firstReadable(
-  paths: Paths,
-  runIds: readonly string[],
-): Promise<{ history: RunHistory; record: RunRecord } | null> {
-  for (const runId of runIds) {
-    const [history, record] = await Promise.all([readRun(paths, runId), readRecord(paths, runId)]);
-    if (history !== null && record !== null) return { history, record };
-  }
-  return null;
 }
 
 function requestOf(
@@ -133,29 +148,16 @@ function requestOf(
   const parallel =
     'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
   const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
-  const overrides = Object.fromEntries(Object.entries(given.config).filter(([, value]) => value !== undefined));
-  const modelsAgain = given.config.offline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
-  const config = { ...request.config, ...modelsAgain, ...overrides };
-  // --offline takes every role, so that a retry can't name one beside it.
+  const overrides = definedOnly({ ...given.config });
+  const isOffline = given.config.offline === true;
+  const recordedModels = isOffline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
+  const config = { ...request.config, ...recordedModels, ...overrides };
+  // --offline takes every role, so a retry can't name a model beside it.
   const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
   const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
-  const said = { ...recorded, ...(given.config.offline ? NO_ROLES : {}), ...overrides };
+  const said = { ...recorded, ...(isOffline ? NO_ROLES : {}), ...overrides };
   const { until, again, evaluation, landing } = request;
-  const how = { parallel, haltAfter, again, ...definedOnly({ until, evaluation, landing }) };
   const database = isLocal(workflow) ? null : given.database;
-  return {
-    ...given,
-    ...how,
-    ids,
-    config,
-    database,
-    retryFlags: retryFlagsOf({
-      ...how,
-      ...definedOnly({ notify: given.notify }),
-      place: given.place,
-      trust: given.trust,
-      database,
-      config: said,
-    }),
-  };
+  const resumed = { ...given, parallel, haltAfter, again, until, evaluation, landing, ids, config, database };
+  return { ...resumed, retryFlags: retryFlagsOf({ ...resumed, config: said }) };
 }

@@ -6,11 +6,11 @@ import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { detailOf, standings } from '../../run/item-standing.ts';
-import { lookingBack } from '../../run/project.ts';
-import { type RunHistory, readRun, runIds } from '../../run/run-history.ts';
+import { type RunHistory, readRun, runIds } from '../../run/history/run-history.ts';
+import { withCachedIssues } from '../../run/project.ts';
+import { detailOf, standings } from '../../run/standing/item-standing.ts';
 import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../request.ts';
+import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
@@ -20,7 +20,7 @@ export async function statusCommand(
   which: string | undefined,
   flags: PlaceFlags & DatabaseFlags & { json?: boolean; watch?: boolean },
 ): Promise<number> {
-  const project = lookingBack(await projectOf(flags));
+  const project = withCachedIssues(await projectOf(flags));
   await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
   const known = await runIds(paths);
@@ -63,10 +63,10 @@ export async function statusCommand(
     return EXIT.ok;
   }
   if (items !== null) {
-    const { source, kept, config } = project;
+    const { source, issueCache, config } = project;
     const isRemote = config.remote.source !== null;
     printStandings(terminal, items, isRemote ? `No issues are selected in ${source.location}.` : NO_FILES);
-    const asOf = await kept.asOf();
+    const asOf = await issueCache.asOf();
     if (asOf !== null) terminal.line(`  ${source.location} as of ${localTime(asOf)}`);
     terminal.line('');
   }

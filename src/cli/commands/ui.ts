@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import { AgentosError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
+import { usageError } from '../../core/errors.ts';
 import { DATABASE_VARIABLE } from '../../core/keys.ts';
 import { createTerminal } from '../../output/terminal.ts';
-import { lookingBack } from '../../run/project.ts';
+import { withCachedIssues } from '../../run/project.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { openInBrowser } from '../browser.ts';
 import { decideAtHub, followAtHub } from '../hub-look.ts';
-import { watchInterrupts } from '../interrupt.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../interrupt.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf } from '../place.ts';
 import { version } from '../version.ts';
 
 interface UiFlags extends PlaceFlags, DatabaseFlags {
@@ -25,20 +24,20 @@ const SHORTEST_TOKEN = 16;
 export async function uiCommand(flags: UiFlags): Promise<number> {
   const { host = '127.0.0.1', token = null, port = null, readOnly = false } = flags;
   if (!isLoopback(host) && token === null) {
-    const reason = `On ${host} others on the network can reach the dashboard, so that it needs a token of your own.`;
-    throw new AgentosError({
-      code: 'usage',
-      reason,
-      hint: `agentos ui --host ${host} --token "$(openssl rand -hex 32)"`,
-    });
+    throw usageError(
+      `On ${host} others on the network can reach the dashboard, so that it needs a token of your own.`,
+      `agentos ui --host ${host} --token "$(openssl rand -hex 32)"`,
+    );
   }
   if (token !== null && !new RegExp(`^[\\w-]{${SHORTEST_TOKEN},}$`).test(token)) {
-    const reason = `A token has at least ${SHORTEST_TOKEN} letters, digits, - or _.`;
-    throw new AgentosError({ code: 'usage', reason, hint: 'Leave --token out on this machine: a random one is made.' });
+    throw usageError(
+      `A token has at least ${SHORTEST_TOKEN} letters, digits, - or _.`,
+      'Leave --token out on this machine: a random one is made.',
+    );
   }
   // For the programs that are started from it, too.
   if (flags.database !== undefined) process.env[DATABASE_VARIABLE] = flags.database;
-  const project = lookingBack(await projectOf(flags));
+  const project = withCachedIssues(await projectOf(flags));
   const place = placeOf(flags);
   const interrupt = watchInterrupts();
   const leaveHub = await followAtHub(project, flags);
@@ -62,7 +61,7 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
   await leaveHub();
   const signal = interrupt.by();
   interrupt.dispose();
-  return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+  return exitCodeFor(signal);
 }
 
 /** For programs that are started elsewhere: as words, and absolute. */

@@ -7,22 +7,16 @@ import { createIdleLine } from '../../output/idle-line.ts';
 import { printable } from '../../output/terminal.ts';
 import { acquireLock, type Lock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
-import { pipelineNamed } from '../../run/batches.ts';
+import { pipelineNamed } from '../../run/batches/pipelines.ts';
 import type { Project } from '../../run/project.ts';
-import { type WatchIdle, watch } from '../../run/watch.ts';
+import { type WatchIdle, watch } from '../../run/watch/watch.ts';
 import { watchInterrupts } from '../interrupt.ts';
+import { projectOf } from '../place.ts';
 import { printProblem } from '../problem.ts';
-import { type BatchRequest, parseBatchFlags, projectOf } from '../request.ts';
-import { requireTrust } from '../trusted.ts';
-import {
-  answersIn,
-  emptySummary,
-  jsonPrinter,
-  outputFor,
-  refuseSelection,
-  runBatchCommand,
-  runPlanned,
-} from './batch.ts';
+import { type BatchRequest, parseBatchFlags } from '../request.ts';
+import { jsonPrinter, outputFor, runPlanned } from '../show-run.ts';
+import { answersIn, emptySummary, refuseSelection, runBatch } from './batch.ts';
+import { requireTrust } from './trust.ts';
 
 interface WatchFlags {
   once?: boolean;
@@ -30,13 +24,13 @@ interface WatchFlags {
   maxCostPerDay?: number;
 }
 
-/** Keeps going: looks for what is pending, runs it, and waits for changes. */
+/** Looks for pending items, runs them, and waits for changes. */
 export async function watchCommand(rawFlags: unknown): Promise<number> {
   const { once = false, interval, maxCostPerDay = null } = rawFlags as WatchFlags;
   const request = parseBatchFlags('watch', [], { ...(rawFlags as object), all: true });
-  const pipeline = () => pipelineNamed('run', request);
-  if (request.dryRun) return runBatchCommand(pipeline(), request);
-  const reacting = { mayFetch: true, quiet: new Map<number, string>() };
+  if (request.dryRun) return runBatch('run', request);
+  const pipeline = pipelineNamed('run', request);
+  const unchanged = new Map<number, string>();
   const said = new Set<string>();
   const say = (text: string): void => {
     if (!said.has(text)) process.stderr.write(`${printable(text)}\n`);
@@ -54,14 +48,14 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   const lock = await onlyOne(first);
   const interrupt = watchInterrupts();
   let hasRun = false;
-  const idle = idleOutput(first, request, pipeline().stages.at(-1)?.nothingToDo ?? '');
+  const idle = idleOutput(first, request, pipeline.stages.at(-1)?.nothingToDo ?? '');
   try {
     const code = await watch({
       open,
-      // What is under way is finished before something new begins.
+      // Open pull requests come before new items.
       pipelines: ({ config }) => [
-        ...(config.remote.pr.open && request.database === null ? [pipelineNamed('react', { reacting })] : []),
-        pipeline(),
+        ...(config.remote.pr.open && request.database === null ? [pipelineNamed('react', { unchanged })] : []),
+        pipeline,
       ],
       parallel: request.parallel.workers,
       maxCostPerDayUsd: maxCostPerDay,
@@ -73,11 +67,10 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
         idle.clear();
         hasRun = true;
         const output = outputFor(project, request);
-        const printJson = jsonPrinter(project);
         try {
-          const run = { project, pipeline: own, plan, request, resumes: null, interrupt, output, printJson };
-          const end = await runPlanned({ ...run, subscriber });
-          // A closed terminal ends the watch; the next one finds the items where they are.
+          const run = { project, pipeline: own, plan, request, resumes: null, interrupt, output, subscriber };
+          const end = await runPlanned(run);
+          // A closed terminal ends the watch, and its items continue at the hub.
           return end === 'left' ? null : end;
         } finally {
           output.close();
@@ -99,7 +92,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   }
 }
 
-/** One watch for each repository: two would start the same items. */
+/** One watch per repository: two would start the same items. */
 async function onlyOne({ paths }: Project): Promise<Lock> {
   await prepareStateFolder(paths.base);
   try {

@@ -1,8 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
 import { AGENTS, missingAgent } from '../../agent/programs/agents.ts';
-import { AgentosError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
+import { usageError } from '../../core/errors.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { withLoopbackDirect } from '../../core/proxy.ts';
@@ -12,8 +11,9 @@ import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { requireDatabase } from '../hub-database.ts';
-import { watchInterrupts } from '../interrupt.ts';
-import { type DatabaseFlags, hideSecrets } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../interrupt.ts';
+import { type DatabaseFlags, hideSecrets } from '../place.ts';
+import { wholeNumberOf } from '../request.ts';
 import { version } from '../version.ts';
 import { stateFolder } from './hub.ts';
 
@@ -26,26 +26,22 @@ interface WorkerFlags extends DatabaseFlags {
 
 const TAG = /^[\w.-]{1,40}$/;
 
-/** Takes items of the hub's backlog until a signal ends it. */
+/** Works on the hub's backlog until a signal stops it. */
 export async function workerCommand(flags: WorkerFlags): Promise<number> {
   const databaseUrl = requireDatabase(flags);
   hideSecrets([]);
-  const parallel = parallelOf(flags.parallel);
+  const { parallel: given = true } = flags;
+  const wanted = given === true ? availableParallelism() : wholeNumberOf('--parallel', given);
   for (const tag of flags.tag ?? []) {
     if (!TAG.test(tag))
-      throw new AgentosError({
-        code: 'usage',
-        reason: `"${tag}" is not a tag.`,
-        hint: 'Tags are letters, digits, dots, hyphens and underscores.',
-      });
+      throw usageError(`"${tag}" is not a tag.`, 'Tags are letters, digits, dots, hyphens and underscores.');
   }
   const base = stateFolder(flags.baseDir);
   await prepareStateFolder(base);
   await makeFolder(join(base, 'machine'));
   const lock = tryLock(join(base, 'machine', 'lock')) ?? tryLock(join(base, 'machine', 'lock'));
   if (lock === null) {
-    const hint = 'Stop it first, or start this one with another --base-dir.';
-    throw new AgentosError({ code: 'usage', reason: `Another worker runs in ${base}.`, hint });
+    throw usageError(`Another worker runs in ${base}.`, 'Stop it first, or start this one with another --base-dir.');
   }
   const childEnv = withLoopbackDirect(withoutSecrets(process.env, [], []));
   const terminal = createTerminal(process.stdout, process.env, (text) => text);
@@ -56,29 +52,21 @@ export async function workerCommand(flags: WorkerFlags): Promise<number> {
       base,
       name: flags.name ?? hostname(),
       tags: [...new Set([...(flags.tag ?? []).map((tag) => tag.toLowerCase()), ...(await agentsHere(childEnv))])],
-      parallel,
+      parallel: Math.min(MAX_PARALLEL, wanted),
       version,
       childEnv,
       drain: interrupt.polite,
       now: interrupt.now,
       onLine: (line) => terminal.line(`[WORKER] ${printable(line)}`),
     });
-    return EXIT.ok;
+    return exitCodeFor(interrupt.by());
   } finally {
     lock.release();
     interrupt.dispose();
   }
 }
 
-function parallelOf(flag: string | true | undefined): number {
-  if (flag === undefined || flag === true) return Math.min(MAX_PARALLEL, availableParallelism());
-  const value = Number(flag);
-  if (/^\d+$/.test(flag) && value >= 1) return Math.min(MAX_PARALLEL, value);
-  const hint = 'Write e.g. --parallel 4; more than 10 are capped at 10.';
-  throw new AgentosError({ code: 'usage', reason: `--parallel takes a whole number above 0, not "${flag}".`, hint });
-}
-
-/** An item whose model is an agent needs a machine that has it. */
+/** Tags for the installed agents: an item whose model is an agent needs a machine that has it. */
 async function agentsHere(env: Record<string, string>): Promise<string[]> {
   const found: string[] = [];
   for (const name of Object.keys(AGENTS)) {

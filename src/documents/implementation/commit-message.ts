@@ -1,18 +1,17 @@
 import { oneLine, unlinked } from '../../core/lines.ts';
 
-/** What a commit of an item says. */
 export interface CommitFacts {
   subject: string;
   body: string;
-  /** Who wrote what is in it: the models as they answered, or as they were asked for. */
+  /** The models that wrote the change. */
   models: Iterable<string>;
   /** `Name <address>`; null: none. */
   coAuthor: string | null;
 }
 
 /**
- * Subject, body and trailers. Titles and names of models are one line each, so that none can add a trailer of its own. A title
- * may come from outside: it neither notifies people nor closes issues where the commit is pushed.
+ * Subject, body and trailers. Titles and names of models are one line each, so they can't add trailers. A title from outside
+ * notifies nobody and closes no issue.
  */
 export function commitMessage({ subject, body, models, coAuthor }: CommitFacts): string {
   const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { Nodes } from 'mdast';
 import { expect, test } from 'vitest';
-import { parseMarkdown, plainText, tableOf } from '../markdown.ts';
+import { parseMarkdown, plainText } from '../markdown.ts';
+import { tableOf } from '../tables.ts';
 import { asCode, asText } from './markdown-text.ts';
 
 /** Made of what Markdown could take for markup. */

@@ -1,15 +1,12 @@
 import type { GateCounts, GateEvidence } from '../../core/gate.ts';
-import { tableOf } from '../markdown.ts';
+import { tableOf } from '../tables.ts';
 
-/**
- * Plain text (a test's name, a message, a path) as Markdown that shows exactly that, on one line, in a table or a list.
- * What is longer than `most` characters is cut.
- */
+/** Escapes plain text (a test's name, a message, a path) for one line of a table or a list, cut to `most` characters. */
 export function asText(text: string, most = Number.POSITIVE_INFINITY): string {
   return (
     oneLine(text, most)
       .replace(/[\\`*~[<|]/g, '\\$&')
-      // Inside a word an underscore is only an underscore.
+      // An underscore inside a word is not markup.
       .replace(/(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])/g, '\\_')
       .replace(/&(?=#?\w+;)/g, '\\&')
       .replace(/^[#>+=-]/, '\\$&')
@@ -21,7 +18,7 @@ export function asText(text: string, most = Number.POSITIVE_INFINITY): string {
 export function asCode(text: string, most = Number.POSITIVE_INFINITY): string {
   const line = oneLine(text, most);
   if (line === '') return '';
-  // In a table nothing inside a code span can stand for a backslash before a pipe.
+  // A code span in a table can't show a backslash before a pipe.
   if (/\\(?:\||$)/.test(line)) return asText(line);
   const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length));
   const fence = '`'.repeat(longest + 1);
@@ -29,7 +26,6 @@ export function asCode(text: string, most = Number.POSITIVE_INFINITY): string {
   return /^`|`$/.test(line) ? `${fence} ${inner} ${fence}` : `${fence}${inner}${fence}`;
 }
 
-/** What a report makes of a text, markup aside. */
 export function oneLine(text: string, most = Number.POSITIVE_INFINITY): string {
   const line = text
     .replace(/\p{Cc}+/gu, ' ')
@@ -41,7 +37,7 @@ export function oneLine(text: string, most = Number.POSITIVE_INFINITY): string {
 const MOST_MESSAGE = 500;
 const MOST_LINES = 200;
 
-/** One row for each gate: what was seen, and by which command. */
+/** One row for each gate: its result and command. */
 export function gateTable(gates: readonly GateEvidence[]): string {
   return tableOf(
     ['Gate', 'Result', 'Command', 'Counts', 'Hash'],
@@ -67,7 +63,7 @@ function countsOf({ passed, failed, skipped, notLoaded }: GateCounts): string {
   return parts.join(', ');
 }
 
-/** Plain text as a list; what is more than anybody reads is counted. */
+/** Plain text as a list. Beyond the limit, entries are only counted. */
 export function bulletsOf(lines: readonly string[]): string {
   const shown = lines.slice(0, MOST_LINES).map((line) => `- ${asText(line, MOST_MESSAGE)}`);
   if (lines.length > MOST_LINES) shown.push(`- … and ${lines.length - MOST_LINES} more`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { tableOf } from '../markdown.ts';
+import { tableOf } from '../tables.ts';
 import { asCode, oneLine } from './markdown-text.ts';
 import { provenTests } from './proven-tests.ts';
 

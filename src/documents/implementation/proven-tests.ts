@@ -1,20 +1,24 @@
 import type { Nodes } from 'mdast';
-import { columnNamed, normaliseText, parseMarkdown, plainText, tablesIn } from '../markdown.ts';
+import { normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { columnsOf, tablesIn } from '../tables.ts';
 
 /** A test that a report names for a scenario of its design. */
 export interface ProvenTest {
   name: string;
-  /** It passes without the code too. */
+  /** It also passes without the code. */
   isGuard: boolean;
 }
 
-/** The tests that prove an implementation, as its report lists them; empty where it lists none. */
+/** The tests that the report of an implementation lists. */
 export function provenTests(report: string): ProvenTest[] {
   const root = parseMarkdown(normaliseText(report));
   return tablesIn(root.children).flatMap((table) => {
-    const tests = columnNamed(table, [/^tests$/]);
-    const type = columnNamed(table, [/^type$/]);
-    if (tests === null || type === null || columnNamed(table, [/^scenario$/]) === null) return [];
+    const { tests, type, scenario } = columnsOf(table, {
+      tests: [/^tests$/],
+      type: [/^type$/],
+      scenario: [/^scenario$/],
+    });
+    if (tests === null || type === null || scenario === null) return [];
     return table.rows.flatMap(({ cells, nodes }) =>
       namesIn(nodes[tests]?.children ?? []).map((name) => ({ name, isGuard: cells[type] === 'Guard' })),
     );

@@ -3,18 +3,18 @@ import { asText, gateTable } from './markdown-text.ts';
 
 interface ReportedReaction {
   cycle: number;
-  /** In words that may be from outside. */
+  /** May contain words from outside. */
   what: string;
   evidence: readonly GateEvidence[];
 }
 
-/** A report with one more section: what the gates saw after a reaction. That is the evidence for the pull request from then on. */
+/** Adds a section with the gates after a reaction, which replaces earlier evidence for the pull request. */
 export function withReaction(report: string, { cycle, what, evidence }: ReportedReaction): string {
   const gates = evidence.length === 0 ? 'No gate was checked.' : gateTable(evidence);
   return `${report.trimEnd()}\n\n## Gates after reaction ${cycle}\n\nTo: ${asText(what)}\n\n${gates}\n`;
 }
 
-/** The sections of a report that say what the gates saw; the last one counts. */
+/** Sections of a report with evidence of the gates; the last one counts. */
 export function isGatesTitle(title: string): boolean {
   return title === 'Gates' || /^Gates after reaction \d+$/.test(title);
 }

@@ -4,7 +4,7 @@ import type { GateEvidence, GateName } from '../../core/gate.ts';
 import { addUsage, type ModelUse, NO_USAGE } from '../../core/money.ts';
 import { writeFrontMatter } from '../header.ts';
 import { formatReviewLog, type Ledger } from '../ledger.ts';
-import { tableOf } from '../markdown.ts';
+import { tableOf } from '../tables.ts';
 import { asCode, asText, bulletsOf, gateTable } from './markdown-text.ts';
 
 export interface ChangedFile {
@@ -32,9 +32,9 @@ export interface FrozenFile {
 }
 
 export interface CoverageFacts {
-  /** Percent, and who asks for it; null: no target. */
+  /** Percent and the source of the target; null: no target. */
   target: { percent: number; from: string } | null;
-  /** The changed files that the test runner knows; null: it gives no coverage. */
+  /** The changed files that the test runner measured; null if it measures no coverage. */
   files: readonly { file: string; lines: number; covered: number; missed: readonly number[] }[] | null;
 }
 
@@ -47,20 +47,20 @@ export interface ReviewFacts {
 /** What one role used of one model. */
 export interface Spending extends ModelUse {
   role: string;
-  /** False where what it used is not known. */
+  /** False if the usage is unknown. */
   metered: boolean;
 }
 
 export interface ReportFacts {
   id: string;
   title: string;
-  /** Where the approved LLD is, as seen from the root of the repository. */
+  /** Path of the approved LLD from the root of the repository. */
   design: string;
-  /** The hash of the LLD's body as it was approved. */
+  /** Hash of the approved LLD's body. */
   lldHash: string;
   branch: string;
   baseCommit: string;
-  /** Null where there is no such commit. */
+  /** Null without such a commit. */
   testsCommit: string | null;
   codeCommit: string | null;
   implementer: string;
@@ -73,16 +73,16 @@ export interface ReportFacts {
   coverage: CoverageFacts;
   /** Null: the change was not reviewed. */
   review: ReviewFacts | null;
-  /** What was undone, and what else a person should know. Plain text, one line each. */
+  /** What was undone, and what else a person should know; plain text, one line each. */
   notices: readonly string[];
   spending: readonly Spending[];
-  /** Left out unless given: then two runs over the same answers write the same report. */
+  /** Optional, so that two runs with the same answers can write the same report. */
   generatedAt?: string;
 }
 
 const REPORTS = 'docs/reports';
 
-/** `docs/reports/<id>.md`: what was done for an LLD, and how the engine knows that it holds. */
+/** `docs/reports/<id>.md`: what was implemented, and the evidence of the gates. */
 export function writeReport(facts: ReportFacts): string {
   const { id, title, design } = facts;
   const body = [
@@ -179,7 +179,7 @@ function detailsOf(
     const rows = frozen.map(({ path, sha256 }) => [asCode(path), asCode(sha256)]);
     return [...blocks, tableOf(['File', 'sha256'], rows)];
   }
-  // The files stand in the section on coverage.
+  // The section on coverage lists the files.
   if (gate === 'coverage' || details.length === 0) return blocks;
   return [...blocks, bulletsOf(details)];
 }
@@ -203,7 +203,7 @@ function coverage({ target, files }: CoverageFacts): string {
   return `${asked}\n\n${tableOf(header, [...rows, row('all', lines, covered, '')])}`;
 }
 
-/** Rounded down: what is not wholly covered never shows as 100. */
+/** Rounded down, so that incomplete coverage never shows as 100. */
 function percentOf(covered: number, lines: number): string {
   return lines === 0 ? '' : `${Math.floor((covered / lines) * 1_000) / 10} %`;
 }

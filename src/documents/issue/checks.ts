@@ -2,9 +2,9 @@ import type { Nodes } from 'mdast';
 import { type Coverage, coverageOf } from '../coverage.ts';
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
 import template from '../issue-template.md';
-import { checkOpenQuestions } from '../lld/rules.ts';
 import { lineOf, markedText } from '../markdown.ts';
 import { isEmptyCriterion } from '../phrases.ts';
+import { checkOpenQuestions } from '../questions.ts';
 import { checkOutline } from '../sections.ts';
 import { createLeftoverText, elisionsIn } from '../template-text.ts';
 import {
@@ -18,11 +18,11 @@ import {
 export interface IssueCheck {
   /** In document order. */
   findings: DocumentFinding[];
-  /** Which requirements an acceptance criterion settles. */
+  /** Which requirements the acceptance criteria cover. */
   coverage: Coverage;
 }
 
-/** Every mechanical rule on one parse of the issue. Deterministic: no clock, no file system. */
+/** Runs every mechanical rule on one parse of the issue. Deterministic: reads nothing but the text. */
 export function checkIssue(text: string): IssueCheck {
   const issue = readIssueDocument(text);
   const findings = [
@@ -30,7 +30,7 @@ export function checkIssue(text: string): IssueCheck {
     ...checkOutline(issue, ISSUE_SECTIONS),
     ...checkCoverage(issue),
     ...checkUndecided(issue),
-    ...checkOpenQuestions(issue),
+    ...checkOpenQuestions(issue.openQuestions),
   ].toSorted((a, b) => a.line - b.line);
   const requirements = new Map(issue.requirements.map(({ id, text: words }) => [id, words]));
   const rows = [...requirements].map(([requirement, words]) => ({
@@ -43,12 +43,11 @@ export function checkIssue(text: string): IssueCheck {
   return { findings, coverage: coverageOf(rows) };
 }
 
-/** What one design and one branch can hold. How much is too much is for the reviewer to judge. */
 const MOST_REQUIREMENTS = 20;
 
 /** `title`, `issue-size`. */
 function checkWhole({ title, titleLine, requirements }: IssueDocument): DocumentFinding[] {
-  const size = `The issue has ${requirements.length} requirements, and ${MOST_REQUIREMENTS} are what one change can hold: see whether a part of it is useful on its own.`;
+  const size = `The issue has ${requirements.length} requirements, at most ${MOST_REQUIREMENTS} fit into one change: consider splitting it.`;
   const untitled = 'The issue has no title: begin with "# " and what will be different.';
   return [
     ...(title === '' ? [error('title', titleLine, untitled)] : []),
@@ -68,8 +67,7 @@ const nameOf = (kind: Kind, id: string): string => (/^\d/.test(id) ? `${WORDS[ki
 
 /**
  * `scenario-none`, `scenario-duplicate`, `scenario-uncovered`, the same for requirements, `criterion-none`,
- * `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. A section that is missing or empty is said
- * elsewhere.
+ * `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. Missing and empty sections have their own rules.
  */
 function checkCoverage(issue: IssueDocument): DocumentFinding[] {
   const lineOfSection = (id: string): number | null => {
@@ -88,7 +86,6 @@ function checkCoverage(issue: IssueDocument): DocumentFinding[] {
   ];
 }
 
-/** Each entry has its own number and a criterion that names it. */
 function numbering(issue: IssueDocument, kind: Kind, section: number): DocumentFinding[] {
   const { one, form } = WORDS[kind];
   const none = `There is no numbered ${one}: write each as ${form}, so that a criterion can name it.`;
@@ -97,11 +94,11 @@ function numbering(issue: IssueDocument, kind: Kind, section: number): DocumentF
   const covered = new Set(issue.criteria.flatMap((criterion) => criterion[kind]));
   return issue[kind].flatMap(({ id, text, line }) => {
     const name = nameOf(kind, id);
-    const twice = `${name} is there twice: number every ${one} in one sequence.`;
+    const twice = `${name} occurs twice: number every ${one} in one sequence.`;
     if (seen.has(id)) return [error(`${one}-duplicate`, line, twice)];
     seen.add(id);
     if (covered.has(id) || issue.criteria.length === 0) return [];
-    const message = `No acceptance criterion settles ${name}, ${quote(text)}: add one that ends with "(${name})".`;
+    const message = `No acceptance criterion covers ${name}, ${quote(text)}: add one that ends with "(${name})".`;
     return [error(`${one}-uncovered`, line, message)];
   });
 }
@@ -110,13 +107,13 @@ function checkCriterion(issue: IssueDocument, criterion: IssueCriterion): Docume
   const { label, line, text } = criterion;
   const unknown = KINDS.flatMap((kind) => {
     const known = new Set(issue[kind].map(({ id }) => id));
-    // Without any entry the section itself is the finding.
+    // A section without entries has its own finding.
     return known.size === 0 ? [] : criterion[kind].filter((id) => !known.has(id)).map((id) => nameOf(kind, id));
   });
   const isLinked = criterion.scenarios.length + criterion.requirements.length > 0;
-  const missing = `${label} names ${unknown.join(', ')}, which is not there: correct the number, or add what it means.`;
-  const unlinked = `${label} names no scenario and no requirement: end it with those that it settles, as in "(S1, R1)".`;
-  const what = text === '' ? 'says nothing' : `${quote(text)} cannot be checked by a program`;
+  const missing = `${label} names ${unknown.join(', ')}, which does not exist: correct the number, or add the entry.`;
+  const unlinked = `${label} names no scenario and no requirement: end it with those that it covers, as in "(S1, R1)".`;
+  const what = text === '' ? 'says nothing' : `${quote(text)} can't be checked by a program`;
   const vague = `${label} ${what}: name the value, message, state or exit code that decides.`;
   return [
     ...(unknown.length > 0 ? [error('criterion-unknown-reference', line, missing)] : []),
@@ -128,7 +125,7 @@ function checkCriterion(issue: IssueDocument, criterion: IssueCriterion): Docume
 const UNDECIDED = /\b(?:TBD|TBA|TBC|FIXME)\b|\bto be (?:determined|defined|decided|announced|confirmed)\b|\?{3,}/i;
 const leftoversIn = createLeftoverText(template);
 
-/** `template-text`, `elided-text`, `undecided`. The review log is left out: it cites what reviewers found. */
+/** `template-text`, `elided-text`, `undecided`. The review log is skipped, because it quotes findings. */
 function checkUndecided(issue: IssueDocument): DocumentFinding[] {
   const except = (ids: string[]): Nodes[] => {
     const left = new Set<Nodes>(issue.sections.filter(({ id }) => ids.includes(id)).flatMap(({ nodes }) => nodes));
@@ -151,7 +148,7 @@ function undecidedIn(node: Nodes): DocumentFinding[] {
         const phrase = UNDECIDED.exec(text.replace(/`[^`]*`/g, '`…`'))?.[0];
         if (phrase === undefined) return [];
         const advice = 'decide it, or ask it under "Open Questions"';
-        return [error('undecided', lineOf(node) + index, `Something is left open (${quote(phrase)}): ${advice}.`)];
+        return [error('undecided', lineOf(node) + index, `Something is undecided (${quote(phrase)}): ${advice}.`)];
       });
   }
   return 'children' in node ? node.children.flatMap((child) => undecidedIn(child)) : [];

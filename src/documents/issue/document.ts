@@ -4,7 +4,7 @@ import { flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText }
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSections, findSections, sectionName, titleOf } from '../sections.ts';
 
-/** Ids of what a criterion says that it settles. */
+/** Ids that a criterion names. */
 export interface References {
   scenarios: string[];
   requirements: string[];
@@ -13,17 +13,17 @@ export interface References {
 export interface IssueCriterion extends References {
   /** `AC1`, `AC2`, … in order. */
   label: string;
-  /** Without its label and its references. */
+  /** Without label and references. */
   text: string;
   line: number;
 }
 
-/** An issue as read; every line is counted from 1 in the text as given. */
+/** A parsed issue. Lines are counted from 1 in the text as given. */
 export interface IssueDocument extends DocumentSections {
-  /** Line ends and byte-order mark normalised. */
+  /** The normalised text. */
   text: string;
   root: Root;
-  /** Empty when there is none. */
+  /** Empty without a title heading. */
   title: string;
   titleLine: number;
   scenarios: NumberedEntry[];
@@ -53,7 +53,7 @@ export const ISSUE_SECTIONS = [
   sectionName('log', 'Review Log', /^review log$/, { missing: null }),
 ];
 
-/** Never throws: what is missing or unreadable is empty, and the checks say so. */
+/** Never throws: missing or unreadable parts are empty, and the checks report them. */
 export function readIssueDocument(given: string): IssueDocument {
   const text = normaliseText(given);
   const root = parseMarkdown(text);
@@ -80,7 +80,7 @@ export function readIssueDocument(given: string): IssueDocument {
 
 const CRITERION_LABEL = /^\W*(?:ac|criterion)[\s._#-]*\d{1,3}(?=\W)[\s.:)\]*–—-]*/i;
 
-/** Criteria as list items or labelled lines; a heading or an item that groups them hands its references down. */
+/** Reads list items and labelled lines. A heading or an item that groups them passes its references on to them. */
 function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
   const found: Omit<IssueCriterion, 'label'>[] = [];
   let above = '';
@@ -111,7 +111,7 @@ function readCriteria(nodes: RootContent[], known: References): IssueCriterion[]
 const ONE = String.raw`(?<![\p{L}\p{N}])(?:(?:scenarios?|sc|s|requirements?|reqs?|n?fr|r)[\s._#-]{0,2})+\d{1,3}(?![\p{L}\p{N}])`;
 /** `S1`, `S1, R2`, `S1–S3 and R2`, `covers S1, 2`. */
 const GROUP = String.raw`(?:covers?:?\s*|for\s+|see\s+)?(${ONE}(?:[\s,;&/+–—.-]*(?:and\s+|to\s+)?(?:${ONE}|\d{1,3}(?![\p{L}\p{N}])))*)`;
-/** `S3` in the middle of a sentence may be a product's name: brackets, the beginning and the end are read. */
+/** In brackets, at the beginning and at the end. Elsewhere `S3` may be the name of a product. */
 const PLACES = [
   new RegExp(String.raw`[([]\s*${GROUP}\s*[)\]]`, 'giu'),
   new RegExp(String.raw`^\W*${GROUP}\s*[:–—-]+\s*`, 'giu'),
@@ -133,7 +133,7 @@ function withoutReferences(given: string): { text: string; named: string } {
   return { text, named: [...named, ...(text.match(IN_FULL) ?? [])].join(', ') };
 }
 
-/** A bare number is of the kind of the one before: `S1, 2` are two scenarios. */
+/** A bare number has the kind of the one before: `S1, 2` are two scenarios. */
 function referencesIn(named: string, known: References): References {
   const found: References = { scenarios: [], requirements: [] };
   let kind: keyof References = 'requirements';

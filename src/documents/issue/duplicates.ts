@@ -1,6 +1,6 @@
 import { contentWords, stem } from '../words.ts';
 
-/** Work that exists already: an issue, or the approved design of one. */
+/** An existing issue, or its approved design. */
 export interface KnownWork {
   id: string;
   kind: 'issue' | 'lld';
@@ -8,36 +8,36 @@ export interface KnownWork {
   text: string;
 }
 
-/** Existing work that a brief looks like. */
+/** Existing work that resembles a brief. */
 export interface Duplicate {
   id: string;
   title: string;
-  /** An approved design is there. */
+  /** It has an approved design. */
   designed: boolean;
   /** From 0 to 1; the same text has 1. */
   score: number;
-  /** What both speak of, the rarest first. */
+  /** Words of both, the rarest first. */
   shared: string[];
 }
 
-/** Below it, two texts only happen to use some of the same words. */
+/** Below it, two texts share words only by chance. */
 const WORTH_SHOWING = 0.3;
-/** From here on the reviewer has to say whether it is the same again. */
+/** From here on the reviewer has to say whether it is a duplicate. */
 export const LIKELY_DUPLICATE = 0.6;
 const MOST_SHOWN = 3;
 const MOST_WORDS_SHOWN = 6;
 const FEWEST_SHARED = 2;
 const TITLE_WEIGHT = 2;
-/** What stands first says what it is about; the rest is detail. */
+/** The beginning says what a text is about. */
 const MOST_CHARS = 4_000;
 /**
- * A brief is a few lines and an issue a few pages. What the brief says and the issue doesn't tells them apart; what the
- * issue says on top of that tells little.
+ * A brief has a few lines and an issue a few pages. Words that only the brief has tell them apart; words that only the issue
+ * has mean little.
  */
 const MISSING_WEIGHT = 0.7;
 const EXTRA_WEIGHT = 0.06;
 
-/** Words that every issue has because it is one. */
+/** Words that every issue has. */
 const OF_ISSUES = contentWords(
   'acceptance add allow brief bug case change criteria criterion definition description expected feature idea implement ' +
     'implementation improve improvement issue objective open problem question requirement scenario scope story support task ' +
@@ -45,8 +45,8 @@ const OF_ISSUES = contentWords(
 );
 
 /**
- * Shared words weighted by rarity (the Tversky index over inverse document frequencies): no model, no network, and the
- * same answer every time. The most alike comes first; an issue and its design are one.
+ * Compares shared words weighted by rarity (the Tversky index over inverse document frequencies), so it is deterministic and
+ * needs no model. The most similar work comes first; an issue and its design count as one.
  */
 export function findDuplicates(brief: { title: string; body: string }, known: readonly KnownWork[]): Duplicate[] {
   const wanted = weightsOf(brief.title, brief.body);
@@ -82,7 +82,7 @@ export function findDuplicates(brief: { title: string; body: string }, known: re
   return [...found.values()].toSorted((a, b) => b.score - a.score || byId.compare(a.id, b.id)).slice(0, MOST_SHOWN);
 }
 
-/** The words of a text that tell it apart, those of its title with more weight. */
+/** The characteristic words of a text; those of the title have more weight. */
 function weightsOf(title: string, text: string): Map<string, number> {
   const telling = (words: Set<string>) => [...words].filter((word) => !OF_ISSUES.has(word) && /\p{L}{2}/u.test(word));
   return new Map([

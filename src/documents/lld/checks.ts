@@ -1,16 +1,20 @@
 import type { Nodes } from 'mdast';
 import { type Coverage, coverageOf } from '../coverage.ts';
-import type { DocumentFinding } from '../finding.ts';
+import { type DocumentFinding, error, quote, warning } from '../finding.ts';
 import template from '../lld-template.md';
 import { checkPhrases, isEmptyCriterion } from '../phrases.ts';
+import { checkOpenQuestions } from '../questions.ts';
+import { checkOutline } from '../sections.ts';
 import { createLeftoverText, elisionsIn, leftover } from '../template-text.ts';
 import { type LldDocument, readLld } from './document.ts';
+import { type BaseTree, checkFilesTable, checkPaths } from './files.ts';
 import { checkIssueNumber } from './issue-number.ts';
 import { checkMermaid } from './mermaid.ts';
-import { type BaseTree, checkPaths } from './paths.ts';
-import { checkFilesTable, checkOpenQuestions, checkRequirements, checkScenarios, checkSections } from './rules.ts';
+import { requirementName } from './requirements.ts';
+import { isGuard, type LldScenario, testNumber } from './scenarios.ts';
+import { LLD_SECTIONS } from './sections.ts';
 
-export type { BaseTree } from './paths.ts';
+export type { BaseTree } from './files.ts';
 
 export interface LldCheck {
   /** In document order. */
@@ -18,17 +22,18 @@ export interface LldCheck {
   coverage: Coverage;
 }
 
-/** Every mechanical rule on one parse of the document. Deterministic: no clock, no file system but `tree`. */
+/** Runs every mechanical rule on one parse of the document. Deterministic: reads nothing but the text and `tree`. */
 export function checkLld(
   text: string,
   { issueId = null, tree = null }: { issueId?: string | null; tree?: BaseTree | null } = {},
 ): LldCheck {
   const lld = readLld(text);
-  // In the order of the document that they look at: findings on one line read from the general to the particular.
+  // Findings on the same line keep this order, from the general to the particular.
   const findings = [
-    ...checkSections(lld),
+    ...checkOutline(lld, LLD_SECTIONS),
+    ...checkWhole(lld),
     ...checkIssueNumber(lld, issueId),
-    ...checkOpenQuestions(lld),
+    ...checkOpenQuestions(lld.openQuestions),
     ...checkFilesTable(lld),
     ...checkPaths(lld, tree),
     ...checkRequirements(lld),
@@ -37,41 +42,141 @@ export function checkLld(
     ...checkPhrases(lld),
     ...checkTemplateText(lld),
   ];
-  return { findings: findings.toSorted((a, b) => a.line - b.line), coverage: requirementCoverage(lld) };
+  const requirements = new Map(lld.requirements.toReversed().map(({ id, text: words }) => [id, words]));
+  const ids = [...new Set(lld.requirements.map(({ id }) => id))];
+  const coverage = coverageOf(
+    ids.map((id) => ({
+      requirement: id,
+      text: requirements.get(id) ?? '',
+      scenarios: lld.scenarios.filter((scenario) => scenario.requirements.includes(id)).map((scenario) => scenario.id),
+    })),
+  );
+  return { findings: findings.toSorted((a, b) => a.line - b.line), coverage };
+}
+
+const MOST_LINES = 400;
+
+/** `second-document`, `lld-size`. */
+function checkWhole({ text, sections, secondTitleLine, titleLine }: LldDocument): DocumentFinding[] {
+  const lines = text.trimEnd().split('\n').length;
+  const [long] = sections.toSorted((a, b) => b.lines - a.lines);
+  const second = 'A second document begins here: delete it, and keep only the LLD.';
+  const most = long === undefined ? '' : ` (most are in ${quote(long.title)})`;
+  const size = `The LLD has ${lines} lines, about 200 are usual: shorten it${most}, or split the issue.`;
+  return [
+    ...(secondTitleLine === null ? [] : [error('second-document', secondTitleLine, second)]),
+    ...(lines <= MOST_LINES ? [] : [warning('lld-size', titleLine, size)]),
+  ];
+}
+
+/** `requirement-none`, `requirement-duplicate`, `requirement-uncovered`. */
+function checkRequirements({ sections, requirements, scenarios }: LldDocument): DocumentFinding[] {
+  const section = sections.find(({ id }) => id === '3');
+  if (!section || section.nodes.length === 0) return [];
+  const none = 'Section 3 has no numbered requirement: write them as a list "1. …", each one testable.';
+  if (requirements.length === 0) return [error('requirement-none', section.line, none)];
+  const seen = new Set<string>();
+  const again = requirements.filter(({ id }) => seen.size === seen.add(id).size);
+  const ids = [...new Set(again.map(({ id }) => id))].join(', ');
+  const twice = `Requirement ${ids} occurs more than once: number all requirements in one sequence.`;
+  const covered = new Set(scenarios.flatMap((scenario) => scenario.requirements));
+  // If no scenario names a requirement, the scenarios get one finding for all.
+  const uncovered = covered.size === 0 ? [] : requirements.filter(({ id }) => !covered.has(id));
+  return [
+    // Numbering that restarts under each heading is one mistake.
+    ...again.slice(0, 1).map(({ line }) => error('requirement-duplicate', line, twice)),
+    ...uncovered.map(({ id, text, line }) => {
+      const message = `No scenario in section 10 covers requirement ${id}, ${quote(text)}: add one that names ${requirementName(id)}.`;
+      return error('requirement-uncovered', line, message);
+    }),
+  ];
+}
+
+const SCENARIO_COLUMNS = 'ID, Scenario, Type, Input, Expected Output, Pass Criteria, Requirements';
+
+/**
+ * `scenario-none`, `scenario-id`, `scenario-tables`, `scenario-manual`, `scenario-guards`, `scenario-no-requirement`,
+ * `scenario-unknown-requirement`.
+ */
+function checkScenarios(lld: LldDocument): DocumentFinding[] {
+  const { oneSided, scenarios } = lld;
+  const section = lld.sections.find(({ id }) => id === '10');
+  if (!section || section.nodes.length === 0) return [];
+  const line = lld.scenariosLine ?? section.line;
+  const none = `Section 10 has no table of scenarios with rows: add one with the columns ${SCENARIO_COLUMNS}.`;
+  if (scenarios.length === 0) return [error('scenario-none', line, none)];
+  const differing = `Two tables of section 10 list different scenarios (${oneSided.join(', ')} in one of them only): list the same ids in both, or keep one table.`;
+  const guards =
+    'Every scenario is a guard, so no test shows that the change was made: add a scenario of type Auto, unless users see no change.';
+  return [
+    ...scenarioIds(scenarios),
+    ...(oneSided.length === 0 ? [] : [error('scenario-tables', line, differing)]),
+    ...types(scenarios),
+    // A refactoring may have guards only.
+    ...(scenarios.every(isGuard) ? [warning('scenario-guards', line, guards)] : []),
+    ...references(lld, line),
+  ];
+}
+
+function scenarioIds(scenarios: LldScenario[]): DocumentFinding[] {
+  const seen = new Map<string, number>();
+  return scenarios.flatMap(({ id, line }) => {
+    if (id === '') return [warning('scenario-id', line, 'A scenario has no id: number them 010, 020, 030 and so on.')];
+    const before = seen.get(testNumber(id));
+    if (before !== undefined)
+      return [
+        error('scenario-id', line, `Scenario ${id} is already on line ${before}: give each scenario its own id.`),
+      ];
+    seen.set(testNumber(id), line);
+    const form = `Scenario id ${quote(id)}: use three digits in steps of ten (010, 020, 030).`;
+    return /^\d{2,3}0$/.test(id) ? [] : [warning('scenario-id', line, form)];
+  });
+}
+
+/** The same wrong type in many rows is one mistake. */
+function types(scenarios: LldScenario[]): DocumentFinding[] {
+  const other = scenarios.filter(({ type }) => type !== '' && !/^\W*(?:auto|guard)/i.test(type));
+  return [...Map.groupBy(other, ({ type }) => type)].map(([said, same]) => {
+    const ids = same.map(({ id }) => id).join(', ');
+    const who = same.length === 1 ? `Scenario ${ids} has` : `Scenarios ${ids} have`;
+    const message = `${who} the type ${quote(said)}: let a program check it, and set the type to Auto or Guard.`;
+    return error('scenario-manual', same[0]?.line ?? 1, message);
+  });
+}
+
+function references({ requirements, scenarios }: LldDocument, tableLine: number): DocumentFinding[] {
+  if (requirements.length === 0) return [];
+  const rule = 'scenario-no-requirement';
+  const known = new Set(requirements.map(({ id }) => id));
+  const covered = new Set(scenarios.flatMap((scenario) => scenario.requirements));
+  const none = 'No scenario names a requirement: add a column "Requirements", with ids such as REQ-1 in each row.';
+  if (covered.size === 0) return [error(rule, tableLine, none)];
+  // If every requirement is covered, an extra scenario does no harm.
+  const report = [...known].every((id) => covered.has(id)) ? warning : error;
+  return scenarios.flatMap(({ id, requirements: named, line }) => {
+    const name = id === '' ? 'A scenario' : `Scenario ${id}`;
+    if (named.length === 0)
+      return [
+        report(rule, line, `${name} names no requirement: name the one of section 3 that it covers, such as REQ-1.`),
+      ];
+    const unknown = named.filter((requirement) => !known.has(requirement)).map(requirementName);
+    const message = `${name} names ${unknown.join(', ')}, which is not in section 3: correct the number, or add the requirement.`;
+    return unknown.length === 0 ? [] : [error('scenario-unknown-requirement', line, message)];
+  });
 }
 
 const leftoversIn = createLeftoverText(template);
 
-/** `template-text`, `elided-text`. The review log is left out: it cites what reviewers found. */
+/** `template-text`, `elided-text`. The review log is skipped, because it quotes findings. */
 function checkTemplateText(lld: LldDocument): DocumentFinding[] {
   const log = lld.sections.find(({ id }) => id === 'log');
   const inLog = new Set<Nodes>(log?.nodes ?? []);
-  const reported = reportedLines(lld);
   const findings = lld.root.children.filter((node) => !inLog.has(node)).flatMap((node) => leftoversIn(node));
-  const paths = lld.files
-    .filter(({ path }) => path.startsWith('path/to/'))
-    .map(({ path, line }) => leftover(line, path));
-  return [...findings, ...paths, ...elisionsIn(lld.text, log)].filter(({ line, severity }) => {
-    const isFirst = severity === 'warning' || !reported.has(line);
-    reported.add(line);
-    return isFirst;
-  });
-}
-
-/** Lines on which another rule says the same in better words. */
-function reportedLines(lld: LldDocument): Set<number> {
-  const issues = [lld.titleIssue, lld.contextIssue].filter((mention) => mention?.id === null);
+  const paths = lld.files.filter(({ path }) => path.startsWith('path/to/'));
+  // Another rule reports these lines more precisely.
+  const issues = [lld.titleIssue, lld.contextIssue].flatMap((mention) => (mention?.id === null ? [mention] : []));
   const criteria = lld.scenarios.filter(({ pass }) => isEmptyCriterion(pass));
-  return new Set([...issues, ...criteria].flatMap((place) => (place ? [place.line] : [])));
-}
-
-function requirementCoverage(lld: LldDocument): Coverage {
-  const ids = [...new Set(lld.requirements.map(({ id }) => id))];
-  return coverageOf(
-    ids.map((id) => ({
-      requirement: id,
-      text: lld.requirements.find((requirement) => requirement.id === id)?.text ?? '',
-      scenarios: lld.scenarios.filter(({ requirements }) => requirements.includes(id)).map((scenario) => scenario.id),
-    })),
-  );
+  const reported = new Set([...issues, ...criteria].map(({ line }) => line));
+  const all = [...findings, ...paths.map(({ path, line }) => leftover(line, path)), ...elisionsIn(lld.text, log)];
+  return all.filter(({ line, severity }) => severity === 'warning' || reported.size < reported.add(line).size);
 }

@@ -2,15 +2,15 @@ import type { Nodes, Root } from 'mdast';
 import { nameIn } from '../../core/forecast.ts';
 import { codeIn, markedText } from '../markdown.ts';
 import type { DocumentSection } from '../sections.ts';
-import type { LldFile } from './files-table.ts';
+import type { LldFile } from './files.ts';
 
-/** What a design says of the code beside its files, for comparing it with other designs. */
+/** The names in a design, for comparing it with other designs. */
 export interface DesignNames {
-  /** Declarations that it is about: `src/parse.ts#parseDate`; `#parseDate` where it names no file for it. */
+  /** Declarations that it is about: `src/parse.ts#parseDate`; `#parseDate` if it names no file. */
   declares: string[];
-  /** What is not there before it: files, and declarations in the same form. */
+  /** New files, and new declarations in the same form. */
   adds: string[];
-  /** Other paths and names that it sets off as code. */
+  /** Other paths and names in backticks. */
   uses: string[];
 }
 
@@ -28,11 +28,11 @@ const NO_NAMES = new Set(
 );
 const IDENTIFIER = /^(?:[A-Za-z_$][\w$]*[.#:]+)*([A-Za-z_$][\w$]{2,})(?:\(.*\))?$/;
 const ADDING = /\b(?:add(?:s|ed|ing)?|new|introduc\w+|exports?|creates?)\b/i;
-/** Names that tests usually have: where one is missed, a declaration is without its file. */
+/** Usual names of test files. For a missed one, declarations have no file. */
 const TESTS = /(?:^|[/._-])(?:tests?|spec)(?:[/._-]|$)/i;
 const PATH = /^[\w@.-][\w@./ -]*\.[A-Za-z]\w{0,9}$/;
 
-/** By its table of files, the signatures and structures that it lists, and what it sets off as code. */
+/** Read from the table of files, the listed signatures and structures, and the words in backticks. */
 export function designNames(root: Root, sections: readonly DocumentSection[], files: readonly LldFile[]): DesignNames {
   const added = new Set(files.filter(({ change }) => change === 'Add').map(({ path }) => path));
   const declares = new Set<string>();
@@ -51,7 +51,7 @@ export function designNames(root: Root, sections: readonly DocumentSection[], fi
   const only = second === undefined ? first : null;
   let path = only;
   for (const node of listed) {
-    // A heading or a sentence above a listing says which file it is of, unless there is only one.
+    // A heading or a sentence above a listing names its file, unless the design has only one.
     if (node.type !== 'code') path = pathIn(markedText(node), files) ?? (node.type === 'heading' ? only : path);
     for (const { value } of codeIn(node)) {
       for (const name of declaredIn(value)) declare(pathIn(value, files) ?? path, name, false);
@@ -59,7 +59,7 @@ export function designNames(root: Root, sections: readonly DocumentSection[], fi
   }
   const own = new Set([...files.map((file) => file.path), ...[...declares].map(nameIn)]);
   const mentioned = inlineCode(root).flatMap((code) => (PATH.test(code) ? [code] : identifierOf(code)));
-  // What it changes and does not add may be what another adds.
+  // Another design may add the files that this one only changes.
   const changed = files.filter(({ change }) => change !== 'Add').map((file) => file.path);
   const uses = [...changed, ...mentioned.filter((word) => !own.has(word) && word.length <= LONGEST)];
   return { declares: [...declares], adds: [...adds], uses: [...new Set(uses)].slice(0, MOST_USED) };

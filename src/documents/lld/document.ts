@@ -1,100 +1,82 @@
-import type { Code, Heading, Nodes, Root } from 'mdast';
+import type { Code, Heading, Root } from 'mdast';
 import { readHeader } from '../header.ts';
-import { codeIn, flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { codeIn, fieldsIn, lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type QuestionItem, questionItems } from '../questions.ts';
 import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
-import { readTitle } from '../titles.ts';
+import { readTitle } from '../words.ts';
 import { type DesignNames, designNames } from './declarations.ts';
-import { type FilesTable, type LldFile, readFilesTable, type UnreadFile } from './files-table.ts';
+import { type FilesTable, type LldFile, readFilesTable } from './files.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
 import { type NumberedEntry, readNumbered } from './requirements.ts';
-import { type LldScenario, readScenarios } from './scenarios.ts';
+import { readScenarios, type Scenarios } from './scenarios.ts';
 import { LLD_SECTIONS } from './sections.ts';
 
-export interface MermaidBlock {
-  text: string;
-  /** The line of the opening fence. */
-  line: number;
-}
-
-/** What a design says in the fields of its template (`* **Depends on:** #12`), and nowhere else. */
+/** The fields of the template, such as `* **Depends on:** #12`. */
 interface LldFields {
-  /** Ids of issues that have to be done first, in the order in which they are named. */
+  /** Ids of the issues that have to be done first. */
   dependsOn: string[];
-  /** The percentage of changed lines that the tests have to cover; null: the design asks for none. */
+  /** The percentage of changed lines that the tests have to cover; null: no target. */
   coverageTarget: number | null;
 }
 
-/** An LLD as read; every line is counted from 1 in the text as given. */
-export interface LldDocument extends DocumentSections {
-  /** The text that was parsed: line ends and byte-order mark normalised. */
+/** A parsed LLD. Lines are counted from 1 in the text as given. */
+export interface LldDocument extends DocumentSections, Scenarios {
+  /** The normalised text. */
   text: string;
   root: Root;
-  /** The title heading, empty when there is none. */
+  /** Empty without a title heading. */
   title: string;
   titleLine: number;
-  /** Where another title stands below the sections: a second document was appended. */
+  /** The line of a second title, if another document was appended. */
   secondTitleLine: number | null;
   /** The issue that the title names. */
   titleIssue: IssueMention | null;
   /** The issue that section 1 names. */
   contextIssue: IssueMention | null;
   files: LldFile[];
-  unreadFiles: UnreadFile[];
-  /** The line of the table of files, null when there is none. */
+  unreadFiles: FilesTable['unread'];
+  /** The line of the table of files; null without one. */
   filesLine: number | null;
   requirements: NumberedEntry[];
-  scenarios: LldScenario[];
-  scenariosLine: number | null;
-  hasPassColumn: boolean;
-  /** Ids that only one of two tables of scenarios has. */
-  oneSided: string[];
   openQuestions: QuestionItem[];
   fields: LldFields;
-  mermaid: MermaidBlock[];
+  mermaid: Code[];
 }
 
-/** Never throws: what is missing or unreadable is empty, and the checks say so. */
+/** Never throws: missing or unreadable parts are empty, and the checks report them. */
 export function readLld(given: string): LldDocument {
   const text = normaliseText(given);
   const root = parseMarkdown(text);
   const outline = findSections(root, LLD_SECTIONS);
-  const { sections: found } = outline;
-  const byId = (id: string) => found.find((section) => section.id === id);
+  const { sections } = outline;
+  const nodesOf = (id: string) => sections.find((section) => section.id === id)?.nodes ?? [];
   const title = titleOf(root, LLD_SECTIONS);
-  const table = filesOf(found, text);
-  const requirements = readNumbered(byId('3')?.nodes ?? [], text);
-  const { scenarios, line, hasPassColumn, oneSided } = readScenarios(
-    byId('10'),
-    requirements.map((requirement) => requirement.id),
-  );
+  const [own, around] = [nodesOf('2.1'), nodesOf('2')].map((nodes) => readFilesTable(nodes, text));
+  const table = own?.line === null ? around : own;
+  const requirements = readNumbered(nodesOf('3'), text);
+  const known = requirements.map((requirement) => requirement.id);
   return {
     text,
     root,
-    title: title ? plainText(title) : '',
+    title: plainText(title),
     titleLine: lineOf(title),
-    secondTitleLine: secondTitleLine(root, title, found),
+    secondTitleLine: secondTitleLine(root, title, sections),
     titleIssue: title ? issueOfTitle(plainText(title), lineOf(title)) : null,
-    contextIssue: issueOfContext(byId('1')?.nodes ?? []),
+    contextIssue: issueOfContext(nodesOf('1')),
     ...outline,
-    files: table.files,
-    unreadFiles: table.unread,
-    filesLine: table.line,
+    files: table?.files ?? [],
+    unreadFiles: table?.unread ?? [],
+    filesLine: table?.line ?? null,
     requirements,
-    scenarios,
-    scenariosLine: line,
-    hasPassColumn,
-    oneSided,
+    ...readScenarios(nodesOf('10'), known),
     openQuestions: questionItems(text, root),
-    fields: readFields(found),
-    mermaid: codeIn(root)
-      .filter(isMermaid)
-      .map((code) => ({ text: code.value, line: lineOf(code) })),
+    fields: readFields(['1', '2.2', '10', '12'].flatMap(nodesOf)),
+    mermaid: codeIn(root).filter(isMermaid),
   };
 }
 
-export function isMermaid(code: Code): boolean {
-  return /^(?:mermaid|mmd)$/i.test(code.lang ?? '');
+export function isMermaid({ lang }: Code): boolean {
+  return /^(?:mermaid|mmd)$/i.test(lang ?? '');
 }
 
 /** Headings that only an issue has. */
@@ -104,55 +86,38 @@ function secondTitleLine(root: Root, title: Heading | undefined, sections: Docum
   const logLine = sections.find(({ id }) => id === 'log')?.line ?? Number.POSITIVE_INFINITY;
   const headings = root.children.filter((node) => node.type === 'heading' && node !== title) as Heading[];
   const top = headings.filter(({ depth }) => depth === 1);
-  // Sections of the same level as the title are no second one.
-  const isAlone = top.every((node) => sections.every(({ line }) => line !== lineOf(node)));
-  const second = top.find((node) => !/^appendix\b/i.test(plainText(node)));
-  if (title?.depth === 1 && isAlone && second) return lineOf(second);
-  const appended = headings.find((node) => {
-    return lineOf(node) > logLine && OF_AN_ISSUE.includes(readTitle(plainText(node)).key);
-  });
-  return appended ? lineOf(appended) : null;
+  // Sections on the level of the title are not a second title.
+  const isAlone = title?.depth === 1 && top.every((node) => sections.every(({ line }) => line !== lineOf(node)));
+  const second = isAlone ? top.find((node) => !/^appendix\b/i.test(plainText(node))) : undefined;
+  const isAppended = (node: Heading): boolean =>
+    lineOf(node) > logLine && OF_AN_ISSUE.includes(readTitle(plainText(node)).key);
+  const found = second ?? headings.find(isAppended);
+  return found ? lineOf(found) : null;
 }
 
-function filesOf(sections: DocumentSection[], text: string): FilesTable {
-  const files = sections.find((section) => section.id === '2.1');
-  const changes = sections.find((section) => section.id === '2');
-  const own = readFilesTable(files?.nodes ?? [], text);
-  return own.line === null ? readFilesTable(changes?.nodes ?? [], text) : own;
-}
-
-/** Where a field may stand: the context, the dependencies, the tests, the definition of done. */
-const SECTIONS = new Set(['1', '2.2', '10', '12']);
-const DEPENDS_ON = /^\W*depends on\W*:\s*(.*)$|^\W*related issues?\W*:.*?\bdepends on:?\s+(.*)$/is;
-const COVERAGE = /^\W*(?:test |line )?coverage target\W*:\W*(\d{1,3}(?:\.\d+)?)\s*%/i;
 const REFERENCE = /(?:#|issues\/|LLD-|GH-)([A-Za-z0-9_-]{1,64})|(?<![\w.-])(\d+)(?![\w.-])/g;
 
-function readFields(sections: DocumentSection[]): LldFields {
-  const lines = sections.filter(({ id }) => SECTIONS.has(id)).flatMap(({ nodes }) => nodes.flatMap(linesOf));
-  const value = (field: RegExp): string[] => lines.flatMap((line) => field.exec(line)?.slice(1).find(Boolean) ?? []);
-  const target = Number(value(COVERAGE)[0]);
+function readFields(nodes: DocumentSection['nodes']): LldFields {
+  const fields = fieldsIn(nodes);
+  const depends = fields.flatMap(({ name, value }) => {
+    if (name === 'depends on') return [value];
+    return /^related issues?$/.test(name) ? [/\bdepends on:?\s+(.*)$/is.exec(value)?.[1] ?? ''] : [];
+  });
+  const named = depends.flatMap((said) => [...said.replace(/\([^)]*\)/g, ' ').matchAll(REFERENCE)]);
+  const coverage = fields.find(({ name }) => /^(?:test |line )?coverage target$/.test(name))?.value ?? '';
+  const target = Number(/^\W*(\d{1,3}(?:\.\d+)?)\s*%/.exec(coverage)?.[1]);
   return {
-    dependsOn: [...new Set(value(DEPENDS_ON).flatMap(idsIn))],
+    dependsOn: [...new Set(named.flatMap(([, linked, bare]) => linked ?? bare ?? []))],
     coverageTarget: target > 0 && target <= 100 ? target : null,
   };
 }
 
-function idsIn(value: string): string[] {
-  const named = value.replace(/\([^)]*\)/g, ' ');
-  return [...named.matchAll(REFERENCE)].flatMap(([, linked, bare]) => linked ?? bare ?? []);
-}
-
-function linesOf(node: Nodes): string[] {
-  if (node.type === 'list') return node.children.map((item) => flatText(item));
-  return node.type === 'paragraph' ? markedText(node).split('\n') : [];
-}
-
-/** What is compared of designs: to schedule them, and to forecast conflicts. */
+/** The facts of a design that scheduling and conflict forecasts compare. */
 export interface DesignFacts extends DesignNames {
   title: string;
   /** Files that it adds, changes or deletes. */
   files: string[];
-  /** Items that it builds on. */
+  /** Items that it depends on. */
   after: string[];
 }
 

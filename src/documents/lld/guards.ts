@@ -2,10 +2,10 @@ import { isGuardFinding, type Review } from '../review/review.ts';
 import { readLld } from './document.ts';
 import { isGuard, type LldScenario, namesScenario } from './scenarios.ts';
 
-/** A number with a unit is no id. */
+/** Numbers with a unit are not ids. */
 const AMOUNT = /\b\d+ ?(?:%|(?:ms|s|seconds?|minutes?|bytes?|[kmg]b|lines?|files?|items?|times)\b)/gi;
 
-/** The scenarios that a review says hold already: findings of the area Guard that name their ids. */
+/** The scenarios that findings in the area Guard name by their ids. */
 export function guardsIn<Scenario extends Pick<LldScenario, 'id'>>(
   { findings }: Pick<Review, 'findings'>,
   scenarios: readonly Scenario[],
@@ -14,7 +14,7 @@ export function guardsIn<Scenario extends Pick<LldScenario, 'id'>>(
   return scenarios.filter(({ id }) => said.some((text) => namesScenario(text, id)));
 }
 
-/** The draft with the scenarios that its reviewer calls guards set to that type; every other byte stays. */
+/** Sets the type of the scenarios that the reviewer calls guards; every other byte stays. */
 export function withGuards(draft: string, review: Pick<Review, 'findings'>): string {
   if (!review.findings.some(isGuardFinding)) return draft;
   const { text, scenarios } = readLld(draft);

@@ -1,13 +1,13 @@
 import type { Nodes, RootContent } from 'mdast';
 import { type DocumentFinding, error, quote } from '../finding.ts';
-import { flatText, lineOf, tablesIn } from '../markdown.ts';
+import { fieldsIn, statementsIn, type TextLine } from '../markdown.ts';
 import type { LldDocument } from './document.ts';
 
 /** Where a document names its issue. */
 export interface IssueMention {
-  /** What stands in the place of the id: `42`, `TBD`, `#0XXX`. */
+  /** The text in place of the id: `42`, `TBD`, `#0XXX`. */
   text: string;
-  /** The id as far as one can be told; null for a placeholder. */
+  /** Null for a placeholder. */
   id: string | null;
   line: number;
 }
@@ -17,7 +17,7 @@ const PLACEHOLDER =
 const TITLE_PREFIX = /^(?:(?:lld|low[- ]level design|design|issue|ticket)\b[\s:#–—-]*)*#?\s*/i;
 const KINDS = /^(?:feature|fix|bug|chore|docs?|refactor|enhancement|task|improvement|tests?|lld|issue)$/i;
 const ID = '[A-Za-z0-9_-]{1,64}';
-const FIELD = /^\W*(?:github )?(?:issue|ticket)(?: (?:link|number|id|no|#))?\.?\W*[:：|]\s*(.*)$/is;
+const FIELD = /^(?:github )?(?:issue|ticket)(?: (?:link|number|id|no|#))?$/;
 
 /** The id at the beginning of a title such as `42 - Feature: …`, `LLD-42: …`, `137-Feature: …`, `add-login - Feature: …`. */
 export function issueOfTitle(title: string, line: number): IssueMention | null {
@@ -31,99 +31,71 @@ export function issueOfTitle(title: string, line: number): IssueMention | null {
   return linked === undefined ? null : { text: linked, id: linked, line };
 }
 
-/** The field `Issue: #42` of section 1, as list item, line or table row; else the first `#42` that is no related issue. */
-export function issueOfContext(nodes: RootContent[]): IssueMention | null {
-  const statements = statementsOf(nodes);
-  const field = statements.find(({ text }) => FIELD.test(text));
-  const own =
-    field ??
-    statements.find(({ text }) => /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|parent)/i.test(text));
+/** The field `Issue: #42` of section 1; else the first `#42` that is not a related issue. */
+export function issueOfContext(given: RootContent[]): IssueMention | null {
+  const nodes = given.map(withAddresses);
+  const isOwn = ({ text }: TextLine): boolean =>
+    /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|parent)/i.test(text);
+  const field = fieldsIn(nodes).find(({ name }) => FIELD.test(name));
+  const own = field ?? statementsIn(nodes).find(isOwn);
   if (!own) return null;
-  const text = FIELD.exec(own.text)?.[1]?.trim() ?? own.text;
+  const text = 'value' in own ? own.value.trim() : own.text;
   const [, id] = new RegExp(`(?:issues/|#|GH-)(${ID})`).exec(text) ?? new RegExp(`^\\W*(${ID})`).exec(text) ?? [];
-  return {
-    text,
-    id: id === undefined || [id, text].some((said) => PLACEHOLDER.test(said)) ? null : id,
-    line: own.line,
-  };
+  const isPlaceholder = id === undefined || [id, text].some((said) => PLACEHOLDER.test(said));
+  return { text, id: isPlaceholder ? null : id, line: own.line };
 }
 
-function statementsOf(nodes: Nodes[]): { text: string; line: number }[] {
-  return nodes.flatMap((node) => {
-    if (node.type === 'list') return node.children.map((item) => ({ text: linkedText(item), line: lineOf(item) }));
-    if (node.type === 'table') {
-      return tablesIn([node]).flatMap(({ rows }) => rows.map(({ cells, line }) => ({ text: cells.join(' | '), line })));
-    }
-    if (node.type !== 'paragraph') return [];
-    const lines = linkedText(node).split('\n');
-    return lines.map((text, index) => ({ text, line: lineOf(node) + index }));
-  });
+/** Adds the addresses of links to the text: `[Add login](issues/add-login.md)` names its issue only there. */
+function withAddresses<Node extends Nodes>(node: Node): Node {
+  if (!('children' in node)) return node;
+  const children = node.children.map((child) => withAddresses(child as Nodes));
+  const address = node.type === 'link' ? [{ type: 'text', value: ` ${node.url}` }] : [];
+  return { ...node, children: [...children, ...address] };
 }
 
-/** The text with the addresses of its links: `[Add login](issues/add-login.md)` names its issue only there. */
-function linkedText(node: Nodes): string {
-  if (node.type === 'link') return `${flatText(node)} ${node.url}`;
-  if (node.type === 'break') return '\n';
-  if ('value' in node) return node.value;
-  return 'children' in node ? node.children.map((child) => linkedText(child)).join('') : '';
-}
-
-/** Whether an id in a document is this issue: numbers may carry leading zeros, names are compared without case. */
+/** Compares numbers without leading zeros, and names without case. */
 export function sameIssue(found: string, id: string): boolean {
   const canonical = (value: string) => (/^\d+$/.test(value) ? value.replace(/^0+(?=\d)/, '') : value.toLowerCase());
   return canonical(found) === canonical(id);
 }
 
-/** Whether this id stands at the beginning of a title: `137-Feature` begins with 137, `add-login` does not begin with `add`. */
-function beginsWithIssue(title: string, id: string): boolean {
-  const begins = new RegExp(`^\\W*${idPattern(id)}`, 'iu');
-  return begins.test(title) || begins.test(title.replace(TITLE_PREFIX, ''));
-}
-
-function idPattern(id: string): string {
-  return /^\d+$/.test(id)
-    ? String.raw`0*${id.replace(/^0+(?=\d)/, '')}(?![\p{L}\p{N}_])(?!-\d)`
-    : String.raw`${id}(?![\p{L}\p{N}_-])`;
+/** Whether the text has this id behind `before`. `137-Feature` begins with 137, but `add-login` does not begin with `add`. */
+function hasId(text: string, id: string, before: string): boolean {
+  const behind = /^\d+$/.test(id) ? String.raw`(?![\p{L}\p{N}_])(?!-\d)` : String.raw`(?![\p{L}\p{N}_-])`;
+  return new RegExp(`${before}0*${id.replace(/^0+(?=\d+$)/, '')}${behind}`, 'iu').test(text);
 }
 
 /** `issue-number`: the title and section 1 name the issue, the same one, and the one that was asked for. */
 export function checkIssueNumber(lld: LldDocument, issueId: string | null): DocumentFinding[] {
-  return [...inTitle(lld, issueId), ...inContext(lld, issueId)].map(({ line, message }) =>
-    error('issue-number', line, message),
-  );
+  const { title, titleIssue, contextIssue } = lld;
+  const context = lld.sections.find((section) => section.id === '1');
+  const id = issueId ?? titleIssue?.id ?? contextIssue?.id ?? '<issue>';
+  // The id that was asked for is never a placeholder, even if it is `issue-5` or `none`.
+  const isAsked = (text: string, before: string): boolean => issueId !== null && hasId(text, issueId, before);
+  const inTitle = [title, title.replace(TITLE_PREFIX, '')].some((text) => isAsked(text, '^\\W*'))
+    ? null
+    : problemOf(title === '' ? 'The document without a title' : 'The title', titleIssue, issueId);
+  const inContext = isAsked(contextIssue?.text ?? '', '(?<![\\p{L}\\p{N}_])')
+    ? null
+    : problemOf('Section 1', contextIssue, issueId);
+  const [one, other] = [titleIssue?.id ?? null, contextIssue?.id ?? null];
+  const differ =
+    issueId === null && one !== null && other !== null && !hasId(contextIssue?.text ?? '', one, '(?<!\\w)');
+  const line = contextIssue?.line ?? context?.line ?? 1;
+  const found: [what: string | null | false, line: number, advice: string][] = [
+    [inTitle, lld.titleLine, `write "# ${id} - Feature: <title>"`],
+    [context ? inContext : null, line, `write "* **Issue:** #${id}"`],
+    // Either of the two may be right.
+    [differ && `The title names issue ${one} and section 1 links ${other}`, line, 'name the same issue in both'],
+  ];
+  return found.flatMap(([what, at, advice]) => (what ? [error('issue-number', at, `${what}: ${advice}.`)] : []));
 }
 
-type Wrong = { line: number; message: string }[];
-
-function inTitle({ title, titleLine: line, titleIssue, contextIssue }: LldDocument, issueId: string | null): Wrong {
-  const form = `write "# ${issueId ?? contextIssue?.id ?? '<issue>'} - Feature: <title>"`;
-  const wrong = (what: string): Wrong => [{ line, message: `${what}: ${form}.` }];
-  if (title === '') return wrong('The document has no title');
-  // An issue may well be called `issue-5` or `none`: its own id is never a placeholder.
-  if (issueId !== null && beginsWithIssue(title, issueId)) return [];
-  if (!titleIssue) return wrong('The title does not name its issue');
-  if (titleIssue.id === null) return wrong(`The title has ${quote(titleIssue.text)} in place of the issue number`);
-  const isRight = issueId === null || sameIssue(titleIssue.id, issueId);
-  return isRight ? [] : wrong(`The title names issue ${titleIssue.text}, not ${issueId}`);
-}
-
-function inContext({ sections, titleIssue, contextIssue }: LldDocument, issueId: string | null): Wrong {
-  const context = sections.find((section) => section.id === '1');
-  if (!context) return [];
-  const expected = issueId ?? titleIssue?.id ?? null;
-  const line = contextIssue?.line ?? context.line;
-  const wrong = (what: string): Wrong => [
-    { line, message: `${what}: write "* **Issue:** #${expected ?? '<issue>'}".` },
-  ];
-  if (!contextIssue) return wrong('Section 1 has no issue link');
-  const { id, text } = contextIssue;
-  const isNamed = (one: string) => new RegExp(`(?<![\\p{L}\\p{N}_])${idPattern(one)}`, 'iu').test(text);
-  if (issueId !== null && isNamed(issueId)) return [];
-  if (id === null) return wrong(`Section 1 has ${quote(text)} in place of the issue link`);
-  if (expected === null || isNamed(expected)) return [];
-  if (issueId !== null) return wrong(`Section 1 links issue ${id}, but the issue is ${expected}`);
-  // Either of the two may be the right one.
-  return [
-    { line, message: `The title names issue ${expected} and section 1 links ${id}: name the same issue in both.` },
-  ];
+/** What is wrong with a place that should name the issue, or null. */
+function problemOf(place: string, mention: IssueMention | null, issueId: string | null): string | null {
+  if (!mention) return `${place} does not name its issue`;
+  if (mention.id === null) return `${place} has ${quote(mention.text)} in place of the issue number`;
+  return issueId === null || sameIssue(mention.id, issueId)
+    ? null
+    : `${place} names issue ${mention.id}, not ${issueId}`;
 }

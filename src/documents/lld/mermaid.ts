@@ -15,13 +15,13 @@ const DIRECTION = /^(?:TB|TD|BT|RL|LR|>|<|\^|v)$/;
 const RELATION = /[|}][|o](?:--|\.\.)[|o][|{]/;
 const OPENERS = /^(loop|alt|opt|par|par_over|critical|break|rect|box)\b/i;
 
-/** `mermaid`: section 6 has a diagram or says why not, and every diagram can be drawn as far as a light check tells. */
+/** `mermaid`: section 6 has a diagram or the reason why not, and every diagram parses. */
 export function checkMermaid(lld: LldDocument): DocumentFinding[] {
-  const broken = lld.mermaid.flatMap(({ text, line }) => {
-    const problem = mermaidProblem(text);
+  const broken = lld.mermaid.flatMap((code) => {
+    const problem = mermaidProblem(code.value);
     return problem === null
       ? []
-      : [error('mermaid', line, `The Mermaid diagram cannot be drawn, ${problem}: correct it.`)];
+      : [error('mermaid', lineOf(code), `The Mermaid diagram does not parse, ${problem}: correct it.`)];
   });
   const section = lld.sections.find(({ id }) => id === '6');
   if (!section || section.nodes.length === 0 || isNotApplicable(section)) return broken;
@@ -30,14 +30,13 @@ export function checkMermaid(lld: LldDocument): DocumentFinding[] {
   const unmarked = blocks.find((code) => !code.lang && mermaidProblem(code.value) === null);
   const missing = unmarked
     ? 'The diagram of section 6 is not marked as Mermaid: begin its fence with "```mermaid".'
-    : 'Section 6 has no Mermaid diagram: add a "```mermaid" block, or write "N/A – " and why none is needed.';
+    : 'Section 6 has no Mermaid diagram: add a "```mermaid" block, or write "N/A – " and the reason.';
   return [error('mermaid', unmarked ? lineOf(unmarked) : section.line, missing), ...broken];
 }
 
 /**
- * What keeps a Mermaid diagram from being drawn, or null. A light check, because Mermaid itself weighs megabytes: the
- * statements of flowcharts and the messages of sequence diagrams are read as Mermaid reads them; of the others, that what
- * opens is closed and that arrows are theirs.
+ * Why Mermaid would refuse the diagram, or null. Mermaid itself is several megabytes, so this is a light parser: it reads
+ * flowcharts and sequence diagrams as Mermaid does, and checks only brackets and arrows of the others.
  */
 export function mermaidProblem(text: string): string | null {
   const lines = bareLines(text);
@@ -48,7 +47,7 @@ export function mermaidProblem(text: string): string | null {
     const known = [...DIAGRAMS].find((name) => name.toLowerCase() === type.toLowerCase());
     return known
       ? `the diagram type "${type}" is written "${known}"`
-      : `"${head.slice(0, 40)}" is no known diagram type`;
+      : `"${head.slice(0, 40)}" is not a known diagram type`;
   }
   const body = lines.slice(1);
   if (type === 'graph' || type.startsWith('flowchart')) return flowchartProblem(rest, body);
@@ -63,7 +62,7 @@ export function mermaidProblem(text: string): string | null {
   if (!/^(?:state|class)Diagram/.test(type)) return null;
   const noArrow = type.startsWith('state') ? /(?<![-<])->/ : /(?<![-.=<])[-=]>/;
   const arrow = body.map((line) => noArrow.exec(withoutLabel(line))?.[0]).find(Boolean);
-  return arrow ? `"${arrow}" is no arrow of a ${type} (use "-->")` : braceProblem(body.map(withoutLabel));
+  return arrow ? `"${arrow}" is not an arrow of a ${type} (use "-->")` : braceProblem(body.map(withoutLabel));
 }
 
 /** Lines without configuration, comments and blanks. */
@@ -79,18 +78,18 @@ function flowchartProblem(rest: string, body: string[]): string | null {
   const [first = '', ...others] = rest.split(/[\s;]+/).filter((word) => word !== '');
   const onHeadLine = DIRECTION.test(first) ? others.join(' ') : '';
   if (first !== '' && !DIRECTION.test(first) && others.length === 0)
-    return `"${first}" is no direction (use TD, TB, BT, LR or RL)`;
+    return `"${first}" is not a direction (use TD, TB, BT, LR or RL)`;
   if (body.length === 0 && onHeadLine === '') return 'the flowchart has no content';
   const source = [onHeadLine, ...body].join('\n');
   if (source.split('"').length % 2 === 0) return 'a quotation mark is not closed';
-  // Text in quotation marks is free.
+  // Quoted text may contain anything.
   return statementsProblem(source.replace(/"[^"]*"/g, '""'));
 }
 
 const SETTING =
   /^(?:(?:classDef|class|style|linkStyle|click|direction|accTitle|accDescr)\b[^\n;]*|subgraph\b[^\n;]*|end(?=\s*(?:[\n;]|$)))/;
 const ID = /^(?:[\p{L}\p{N}!#$%'*+.`?\\_/]|-(?=[^>\-.])|=(?![=>]))+/u;
-/** `-->`, `---`, `==>`, `-.->`, `~~~`, with an id and a head at either end; then the same with text inside. */
+/** `-->`, `---`, `==>`, `-.->`, `~~~`, with an optional id and heads; then the same with text inside. */
 const LINK = /^\s*(?:\w+@)?[xo<]?(?:-{2,}[-xo>]|={2,}[=xo>]|-\.+-[xo>]?|~{3,})/;
 const TEXT_LINK = /^\s*[xo<]?(?:--[^\n]+?--+[-xo>]|==[^\n]+?==+[=xo>]|-\.[^\n]+?\.+-[xo>]?)/;
 const SHAPES: [open: string, close: RegExp][] = [
@@ -121,7 +120,7 @@ function statementsProblem(source: string): string | null {
   const here = (): string => `"${rest.trim().split('\n')[0]?.slice(0, 40) ?? ''}"`;
   const node = (): string | null => {
     const id = take(ID);
-    if (id === null) return rest.trim() === '' ? 'a link leads nowhere' : `${here()} is no node`;
+    if (id === null) return rest.trim() === '' ? 'a link leads nowhere' : `${here()} is not a node`;
     if (id === 'end') return '"end" can\'t be the name of a node (write "End" or another name)';
     const shape = SHAPES.find(([open]) => rest.startsWith(open));
     if (shape) {
@@ -157,7 +156,7 @@ function statementsProblem(source: string): string | null {
     }
     if (/^[ \t]*(?:[\n;]|$)/.test(rest)) continue;
     const arrow = /^\s*([-=]>)/.exec(rest)?.[1];
-    return arrow ? `"${arrow}" is no arrow of a flowchart (use "-->")` : `${here()} can't stand there`;
+    return arrow ? `"${arrow}" is not an arrow of a flowchart (use "-->")` : `${here()} is not allowed here`;
   }
   return depth > 0 ? 'a "subgraph" has no "end"' : null;
 }
@@ -166,10 +165,10 @@ const SETTINGS =
   /^(?:participant|actor|create|destroy|activate|deactivate|autonumber|title|links?|properties|details|accTitle|accDescr)\b/i;
 const PARTS: Record<string, string[]> = { else: ['alt'], and: ['par', 'par_over'], option: ['critical'] };
 
-/** Each line of a sequence diagram is a block's beginning, part or end, a note, a setting or a message with its text. */
+/** Each line of a sequence diagram is the beginning, part or end of a block, a note, a setting, or a message with text. */
 function sequenceProblem(lines: string[]): string | null {
   const open: string[] = [];
-  // A semicolon ends a statement, but for that of an entity.
+  // A semicolon ends a statement, unless it ends an entity.
   const statements = lines.flatMap((line) => line.replace(/#\w+;/g, '').split(';'));
   for (const line of statements.map((each) => each.trim()).filter((each) => each !== '')) {
     const said = `"${line.slice(0, 40)}"`;
@@ -182,10 +181,10 @@ function sequenceProblem(lines: string[]): string | null {
       if (!PARTS[part]?.includes(open.at(-1) ?? '')) return `${said} belongs to no open "${PARTS[part]?.[0]}"`;
     } else if (/^note\b/i.test(line)) {
       if (!/^note\s+(?:right of|left of|over)\b[^:]+:/i.test(line))
-        return `${said} is no note (write "Note over A: …")`;
+        return `${said} is not a note (write "Note over A: …")`;
     } else if (!SETTINGS.test(line)) {
       const [, message] = /^[^:]+?(?:<<)?--?(?:>>?|x|\)|[|/\\]+)[^:]+?(:.*)?$/.exec(line) ?? [null, null];
-      if (message === null) return `${said} is no message (write "A->>B: …")`;
+      if (message === null) return `${said} is not a message (write "A->>B: …")`;
       if (message === undefined) return `the message ${said} has no text (write ": …" behind it)`;
     }
   }
@@ -205,7 +204,7 @@ function braceProblem(lines: string[]): string | null {
   return depth > 0 ? 'a "{" is not closed' : null;
 }
 
-/** Without what follows a colon: labels and notes are free text. */
+/** Drops the text behind a colon, because labels and notes may contain anything. */
 function withoutLabel(line: string): string {
   return line.replace(/(?<!:):(?!:)(?!.*\{\s*$).*$/, '');
 }

@@ -1,5 +1,5 @@
-import { columnNamed, type DocumentTable, type TableRow, tablesIn } from '../markdown.ts';
-import type { DocumentSection } from '../sections.ts';
+import type { Nodes } from 'mdast';
+import { columnNamed, columnsOf, type DocumentTable, type TableRow, tablesIn } from '../tables.ts';
 import { citedRequirements, requirementReferences } from './requirements.ts';
 
 export interface LldScenario {
@@ -9,19 +9,19 @@ export interface LldScenario {
   input: string;
   expected: string;
   pass: string;
-  /** Ids of requirements; one that is not there comes as it would be called. */
+  /** Ids of requirements, unknown ones included. */
   requirements: string[];
   line: number;
-  /** Where the type stands in the text, from the cell's border to the next; null without such a column. */
+  /** Offsets of the type's cell; null without such a column. */
   typeCell: { start: number; end: number } | null;
 }
 
 export interface Scenarios {
   scenarios: LldScenario[];
   /** The line of the first table of scenarios, null without one. */
-  line: number | null;
+  scenariosLine: number | null;
   hasPassColumn: boolean;
-  /** Ids that only one of two tables of the same scenarios has, such as a test plan of names and the full table. */
+  /** Ids that are in only one of two tables of the same scenarios. */
   oneSided: string[];
 }
 
@@ -47,45 +47,44 @@ const SCENARIO_ID = /^\W*(?:[A-Za-z]{1,4}-?)?\d{1,4}[a-z]?\W*$/;
 type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
 
 /**
- * Scenarios from the tables of section 10. Where some tables have pass criteria and others don't (a test plan of names
- * beside the full table), the full ones count. The rest, a table that lists the same scenarios again, and a table from
- * requirements to tests only add the requirements that a scenario covers.
+ * Reads the scenarios from the tables of section 10. If only some tables have pass criteria, those are the full ones. All other
+ * tables (a test plan of names, the same scenarios again, requirements with their tests) only add requirements to them.
  */
-export function readScenarios(section: DocumentSection | undefined, known: readonly string[]): Scenarios {
-  const tables = tablesIn(section?.nodes ?? []);
+export function readScenarios(nodes: readonly Nodes[], known: readonly string[]): Scenarios {
+  const tables = tablesIn(nodes);
   const lists = tables.flatMap((table) => {
-    const columns = isTrace(table) ? null : columnsOf(table);
+    const columns = isTrace(table) ? null : scenarioColumns(table);
     return columns ? [{ table, columns, scenarios: table.rows.map((row) => scenarioOf(row, columns, known)) }] : [];
   });
   const full = lists.filter(({ columns }) => columns.pass !== null);
-  const counted = withoutRepeats(full.length > 0 ? full : lists);
-  const scenarios = counted.flatMap((list) => list.scenarios);
+  // A table that shares an id with an earlier one lists the same scenarios again.
+  const byNumber = new Map<string, LldScenario>();
+  const counted = (full.length > 0 ? full : lists).filter(({ scenarios }) => {
+    const isNew = !scenarios.some(({ id }) => byNumber.has(testNumber(id)));
+    for (const scenario of isNew ? scenarios.toReversed() : [])
+      if (scenario.id !== '') byNumber.set(testNumber(scenario.id), scenario);
+    return isNew;
+  });
   const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
   const traced = tables.filter(isTrace).flatMap((table) => tracesIn(table, known));
   for (const { id, requirements } of [...others, ...traced]) {
-    const same = scenarios.find((scenario) => testNumber(scenario.id) === testNumber(id));
+    const same = byNumber.get(testNumber(id));
     if (same) same.requirements = [...new Set([...same.requirements, ...requirements])];
   }
+  const scenarios = counted.flatMap((list) => list.scenarios);
+  const listed = new Set(others.map(({ id }) => testNumber(id)));
+  const missing = others.length === 0 ? [] : scenarios.filter(({ id }) => !listed.has(testNumber(id)));
   return {
     scenarios,
-    line: counted[0]?.table.line ?? null,
+    scenariosLine: counted[0]?.table.line ?? null,
     hasPassColumn: full.length > 0,
-    oneSided: others.length === 0 ? [] : [...missingFrom(scenarios, others), ...missingFrom(others, scenarios)],
+    oneSided: [...others.filter(({ id }) => !byNumber.has(testNumber(id))), ...missing]
+      .map(({ id }) => id)
+      .filter((id) => id !== ''),
   };
 }
 
-/** Tables that list other scenarios than those before them: one that shares an id lists the same ones again. */
-function withoutRepeats<T extends { scenarios: LldScenario[] }>(lists: readonly T[]): T[] {
-  const numbers = new Set<string>();
-  return lists.filter(({ scenarios }) => {
-    const own = scenarios.filter(({ id }) => id !== '').map(({ id }) => testNumber(id));
-    if (own.some((number) => numbers.has(number))) return false;
-    for (const number of own) numbers.add(number);
-    return true;
-  });
-}
-
-/** A table from requirements to tests, with nothing that describes a scenario. */
+/** A table of requirements with their tests, without a description of scenarios. */
 function isTrace(table: DocumentTable): boolean {
   const { pass, expected, input, type } = COLUMNS;
   const isNamed = (names: RegExp[]): boolean => columnNamed(table, names) !== null;
@@ -102,14 +101,7 @@ function tracesIn(table: DocumentTable, known: readonly string[]): Pick<LldScena
   });
 }
 
-/** Ids of the second list that the first does not have. */
-function missingFrom(list: LldScenario[], of: LldScenario[]): string[] {
-  return of
-    .filter(({ id }) => id !== '' && !list.some((other) => testNumber(other.id) === testNumber(id)))
-    .map(({ id }) => id);
-}
-
-function columnsOf(table: DocumentTable): Columns | null {
+function scenarioColumns(table: DocumentTable): Columns | null {
   const isNumbered = (at: number): boolean =>
     table.rows.length > 0 && table.rows.every(({ cells }) => SCENARIO_ID.test(cells[at] ?? ''));
   const byContent = table.headers.findIndex(
@@ -117,47 +109,36 @@ function columnsOf(table: DocumentTable): Columns | null {
   );
   const id = columnNamed(table, ID) ?? (byContent < 0 ? null : byContent);
   if (id === null) return null;
-  const taken = [id];
-  const names = Object.entries(COLUMNS).map(([name, patterns]) => {
-    const index = columnNamed(table, patterns, taken);
-    if (index !== null) taken.push(index);
-    return [name, index];
-  });
-  const columns: Columns = { id, ...(Object.fromEntries(names) as Omit<Columns, 'id'>) };
-  const { pass, expected, scenario } = columns;
-  return pass === null && expected === null && scenario === null ? null : columns;
+  const columns = { id, ...columnsOf(table, COLUMNS, [id]) };
+  return [columns.pass, columns.expected, columns.scenario].every((column) => column === null) ? null : columns;
 }
 
 function scenarioOf(row: TableRow, columns: Columns, known: readonly string[]): LldScenario {
-  const cell = (index: number | null): string => (index === null ? '' : (row.cells[index] ?? ''));
-  const cited = cell(columns.requirements);
-  const position = columns.type === null ? undefined : row.nodes[columns.type]?.position;
+  const cell = (name: keyof Columns): string => row.cells[columns[name] ?? -1] ?? '';
+  const cited = cell('requirements');
+  const { start, end } = row.nodes[columns.type ?? -1]?.position ?? {};
   return {
-    id: cell(columns.id).replace(/[`*]/g, '').trim(),
-    scenario: cell(columns.scenario),
-    type: cell(columns.type),
-    input: cell(columns.input),
-    expected: cell(columns.expected),
-    pass: cell(columns.pass),
+    id: cell('id').replace(/[`*]/g, '').trim(),
+    scenario: cell('scenario'),
+    type: cell('type'),
+    input: cell('input'),
+    expected: cell('expected'),
+    pass: cell('pass'),
     requirements: cited === '' ? citedRequirements(row.cells.join(' '), known) : requirementReferences(cited, known),
     line: row.line,
-    typeCell: position ? { start: position.start.offset ?? 0, end: position.end.offset ?? 0 } : null,
+    typeCell: start && end ? { start: start.offset ?? 0, end: end.offset ?? 0 } : null,
   };
 }
 
-/** A guard holds before the change and after it; every other scenario fails until the code is there. */
+/** A guard holds before and after the change; every other scenario fails until the code exists. */
 export function isGuard({ type }: Pick<LldScenario, 'type'>): boolean {
   return /^\W*guards?\b/i.test(type);
 }
 
-/** Whether a name contains a scenario's id as a number of its own: `010` is in `test_010_empty`, not in `10100`. */
+/** Whether a name contains a scenario's id as a whole number: `010` is in `test_010_empty`, not in `10100`. */
 export function namesScenario(name: string, id: string): boolean {
-  return new RegExp(`(?<![0-9])${digitsOf(id)}(?![0-9])`, 'i').test(name);
-}
-
-function digitsOf(id: string): string {
-  const digits = /\d+[a-z]?/i.exec(id)?.[0] ?? id;
-  return digits.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const digits = /\d+[a-z]?/i.exec(id)?.[0] ?? id.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`(?<![0-9])${digits}(?![0-9])`, 'i').test(name);
 }
 
 /** `T010` and `010` are the same test. */

@@ -1,8 +1,8 @@
 import { normaliseText, parseMarkdown, plainText } from '../markdown.ts';
 import { type SectionName, sectionId, sectionName } from '../sections.ts';
-import { readTitle } from '../titles.ts';
+import { readTitle } from '../words.ts';
 
-/** Each with the words of which one is enough where the heading has the right number, or says nothing else. */
+/** Id, title, and the words of which one is enough if the heading has the right number. */
 const SECTIONS: [id: string, title: string, words: string][] = [
   ['1', 'Context & Goal', 'context|goal|background|objective|overview'],
   ['2', 'Proposed Changes', 'propos\\w*|change|solution|design|implementation'],
@@ -25,7 +25,7 @@ const SECTIONS: [id: string, title: string, words: string][] = [
   ['12', 'Definition of Done', 'done|dod'],
 ];
 
-/** The same words mean several sections: without its number each needs its title, or the one word that is only its own. */
+/** Other titles that identify a section without its number. */
 const ALONE: Record<string, RegExp> = {
   '1': /^(?:context|background|overview|goal)$/,
   '2.1': /^(?:file|(?:changed|affected|modified) file|file (?:modified|affected))$/,
@@ -47,15 +47,15 @@ export const LLD_SECTIONS: SectionName[] = [
   sectionName('log', 'Review Log', /^review history$/, { missing: 'warning' }),
 ];
 
-/** Titles that other documents have as well, and that therefore count for less. */
+/** Titles that other kinds of documents have too. */
 const COMMON = new Set(['Requirements', 'Dependencies', 'Diagram', 'Data Structures']);
 const DISTINCTIVE = new Set(LLD_SECTIONS.filter(({ title }) => !COMMON.has(title)).map(({ key }) => key));
 const REVIEW_HEADING =
   /^\W*(?:identity confirmation|pre-?flight gate|review summary|open questions resolved|requirement coverage analysis|tier [123]\b|questions for orchestrator|(?:governance )?verdict)/i;
 
 /**
- * Whether a Markdown text is meant to be an LLD, however broken; a review of one, or a README, is not. The sections
- * decide: a design may be about reviews and verdicts, and be called so.
+ * Whether a text is meant to be an LLD, however broken, and not a review or a README. The sections decide, because the title of
+ * a design may speak of reviews and verdicts.
  */
 export function isLld(text: string): boolean {
   const headings = parseMarkdown(normaliseText(text)).children.filter((node) => node.type === 'heading');

@@ -1,17 +1,16 @@
 import { unlinked } from '../../core/lines.ts';
 import { asCode, asText } from '../implementation/markdown-text.ts';
 
-/** The one comment on an issue: where its item stands, and what is asked. */
+/** The sticky comment on an issue: the state of its item, and the open question. */
 export interface IssueComment {
   id: string;
-  /** In a few words, from us. */
   state: string;
-  /** Why; it may hold words of models and people. */
+  /** May contain words of models and people. */
   reason: string | null;
   design: { path: string; url: string | null } | null;
   pullRequest: string | null;
   branch: string | null;
-  /** Null: not known. */
+  /** Null if unknown. */
   costUsd: number | null;
   runId: string;
   question: AskedInComment | null;
@@ -27,7 +26,7 @@ interface AskedInComment {
 const MOST_CHARS = 2_000;
 const MOST_QUESTIONS = 10;
 
-/** The first line of the comment, by which it is found again. Nothing from outside is inside of it. */
+/** The first line of the comment, which identifies it. It contains nothing from outside. */
 export function commentMarker(id: string): string {
   return `<!-- agentos:item ${id} -->`;
 }
@@ -66,7 +65,7 @@ function asked({ reason, openQuestions, canApprove, canRevise }: AskedInComment)
   ];
 }
 
-/** Words from elsewhere, on one line, without any markup or mention. */
+/** Text from outside, on one line, without markup and mentions. */
 function said(text: string): string {
   return unlinked(asText(text, MOST_CHARS));
 }

@@ -4,15 +4,15 @@ import { asCode, asText } from '../implementation/markdown-text.ts';
 interface LandedPart {
   id: string;
   title: string;
-  /** Why it is out; null: it is in. */
+  /** Why it was left out; null if it is in. */
   reason: string | null;
-  /** `Closes #12`; null: nothing is closed by it. */
+  /** `Closes #12`; null if it closes nothing. */
   closing: string | null;
   /** Its own pull request. */
   request: string | null;
 }
 
-/** What a reviewer of a landing needs to know: what it closes, what is in, and what is out. */
+/** For the reviewer of a landing: what it closes, what is in, and what is out. */
 export function landingBody(parts: readonly LandedPart[]): string {
   const inside = parts.filter(({ reason }) => reason === null);
   const outside = parts.filter(({ reason }) => reason !== null);

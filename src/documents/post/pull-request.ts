@@ -4,23 +4,24 @@ import { readFrontMatter } from '../header.ts';
 import { asCode, asText } from '../implementation/markdown-text.ts';
 import { isGatesTitle } from '../implementation/reaction-report.ts';
 import { readLld } from '../lld/document.ts';
-import { flatText, flattenSections, parseMarkdown, sectionsOf, tablesIn } from '../markdown.ts';
+import { fieldsIn, flatText, parseMarkdown, sectionsOf } from '../markdown.ts';
 import type { DocumentSection } from '../sections.ts';
+import { tablesIn } from '../tables.ts';
 
 export interface PullRequestFacts {
   id: string;
-  /** `Closes #12`; null: nothing is closed by it. */
+  /** `Closes #12`; null if it closes nothing. */
   closing: string | null;
-  /** The issue's own page; null: it is a file. */
+  /** The issue's page; null if it is a file. */
   issueUrl: string | null;
-  /** As they are on the branch. */
+  /** Contents on the branch. */
   lld: string;
   report: string;
   lldUrl: string;
   reportUrl: string;
-  /** Flags that a command to redo it has to repeat. */
+  /** Flags that a command to redo it must repeat. */
   place: readonly string[];
-  /** The repository's own template; null: it has none. */
+  /** The repository's own template; null without one. */
   template: string | null;
 }
 
@@ -30,12 +31,12 @@ const MOST_RISKS = 5;
 /** GitHub takes 65,536 characters. */
 const LONGEST = 60_000;
 
-/** The title of the design, without what a service would act on. */
+/** The title of the design, without mentions and references. */
 export function pullRequestTitle(id: string, title: string): string {
   return unlinked(oneLine(title)).slice(0, 200) || `Implement ${id}`;
 }
 
-/** What a reviewer needs to know, then the repository's own template as it is. */
+/** What a reviewer needs to know, then the repository's own template. */
 export function pullRequestBody(facts: PullRequestFacts): string {
   const { id, closing, issueUrl, lld, report, lldUrl, reportUrl, place, template } = facts;
   const design = readLld(readFrontMatter(lld).body);
@@ -64,28 +65,26 @@ function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most)}\n\n… the rest is in the report.`;
 }
 
-/** Words of a design, which a model wrote after words from outside. */
+/** Text of a design. It may contain words from outside. */
 function said(text: string): string {
   const line = oneLine(text);
   const short = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;
-  // What is code stays code; nothing in it has a meaning.
+  // Code needs no escaping.
   const parts = short.split(/(`[^`]+`)/);
   return parts.map((part, index) => (index % 2 === 1 ? part : unlinked(escaped(part)))).join('');
 }
 
-/** Escaped, with the spaces around it. */
+/** Escapes the text and keeps the spaces around it. */
 function escaped(text: string): string {
   const [, before = '', after = ''] = /^(\s*).*?(\s*)$/.exec(text) ?? [];
   return text.trim() === '' ? text : `${before}${asText(text)}${after}`;
 }
 
 function objectiveOf(section: DocumentSection | undefined): string {
-  const lines = section?.nodes.flatMap(linesOf) ?? [];
-  const named = lines.find((line) => /^objective:/i.test(line));
-  return named?.replace(/^objective:\s*/i, '') ?? '';
+  return fieldsIn(section?.nodes ?? []).find(({ name }) => name === 'objective')?.value ?? '';
 }
 
-/** The first ten lines of what it says of the approach, the flow and the requirements. */
+/** The first ten lines of approach, flow and requirements. */
 function summaryOf(...sections: (DocumentSection | undefined)[]): string {
   const lines = sections.flatMap((section) => section?.nodes.flatMap(linesOf) ?? []).filter((line) => line !== '');
   const shown = lines.slice(0, MOST_LINES).map((line) => `- ${said(line)}`);
@@ -104,19 +103,19 @@ function risksOf(section: DocumentSection | undefined): string {
   );
 }
 
-/** One line for each paragraph and each entry of a list; code, tables and headings are no lines. */
+/** One line for each paragraph and list entry, without code, tables and headings. */
 function linesOf(node: Nodes): string[] {
   if (node.type === 'list') return node.children.flatMap((item) => item.children.flatMap(linesOf));
   return node.type === 'paragraph' ? [flatText(node)] : [];
 }
 
-/** A section of our own report as it is: the engine wrote it, and what is from elsewhere is escaped there. */
+/** A section of our own report, in which text from outside is already escaped. */
 function sectionText(report: string, isIt: (title: string) => boolean): string {
   const { body } = readFrontMatter(report);
-  const found = flattenSections(sectionsOf(parseMarkdown(body))).findLast(({ title }) => isIt(title));
+  const found = sectionsOf(parseMarkdown(body)).findLast(({ title }) => isIt(title));
   if (found === undefined) return '';
   const text = body.slice(found.start, found.end);
-  // Details of each gate are in the report.
+  // The details of each gate stay in the report.
   return unlinked(
     text
       .slice(text.indexOf('\n') + 1)
@@ -125,7 +124,7 @@ function sectionText(report: string, isIt: (title: string) => boolean): string {
   );
 }
 
-/** The gates of a report as one line, and as the table that it has. */
+/** The gates of a report as one line and as a table. */
 export function evidenceOf(report: string): { passed: boolean; summary: string; details: string } {
   const details = sectionText(report, isGatesTitle);
   const rows = tablesIn(parseMarkdown(details).children).flatMap(({ rows: all }) => all);

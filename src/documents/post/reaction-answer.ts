@@ -2,7 +2,7 @@ import { unlinked } from '../../core/lines.ts';
 import { asCode, asText } from '../implementation/markdown-text.ts';
 
 interface MadeChange {
-  /** Null: nothing was changed. */
+  /** Null if nothing was changed. */
   commit: string | null;
   files: readonly string[];
 }
@@ -10,13 +10,13 @@ interface MadeChange {
 const MOST_CHARS = 2_000;
 const MOST_FILES = 10;
 
-/** The answer in a thread: what the implementer says of it, and where the change is. */
+/** The answer in a thread: what the implementer says, and the commit. */
 export function reactionAnswer(marker: string, said: readonly string[], change: MadeChange): string {
   return `${[marker, ...said.map(words), changeText(change)].join('\n\n')}\n`;
 }
 
 interface Summed extends MadeChange {
-  /** What it reacts to, in words that may be from outside. */
+  /** What it reacts to; may contain words from outside. */
   what: string;
   cycle: number;
   remarks: readonly { by: string; said: string | null }[];
@@ -24,7 +24,7 @@ interface Summed extends MadeChange {
   evidence: string | null;
 }
 
-/** The one comment on the pull request that says what was reacted to, and with what evidence. */
+/** The comment on the pull request: what was reacted to, and the evidence. */
 export function reactionSummary(marker: string, { what, cycle, remarks, evidence, ...change }: Summed): string {
   const answers = remarks.flatMap(({ by, said }) => (said === null ? [] : [`- ${words(by)}: ${words(said)}`]));
   const parts = [
@@ -45,7 +45,7 @@ function changeText({ commit, files }: MadeChange): string {
   return `Changed in ${commit}${which}.`;
 }
 
-/** Words from elsewhere, on one line, without any markup or mention. */
+/** Text from outside, on one line, without markup and mentions. */
 function words(text: string): string {
   return unlinked(asText(text, MOST_CHARS));
 }

@@ -1,38 +1,42 @@
-import type { RootContent } from 'mdast';
+import type { Nodes } from 'mdast';
 import { headline } from '../finding.ts';
+import { plainText } from '../markdown.ts';
+import { isNoFinding, rulingsIn } from './finding-state.ts';
 import { parseLenientJson } from './json.ts';
-import { isNoFinding } from './no-finding.ts';
-import type { Part } from './outline.ts';
+import { type Block, entriesOf, type Line, textOf, UNSAID } from './lines.ts';
+import { linesIn, type Part } from './outline.ts';
 import type { Review } from './review.ts';
-import { blockText, type Line, linesOf } from './text.ts';
-import type { VerdictReading } from './verdict.ts';
-import { labelledVerdict, verdictWord } from './verdict-word.ts';
+import { statementsIn, type VerdictReading } from './verdict.ts';
+import { labelledVerdict, VERDICT_LABEL, verdictWord } from './verdict-word.ts';
 
 /*
  * An approval is trusted by its form, never by a guess at its meaning: one box ticked, or the verdict as the only statement
  * of its section, and nothing behind it that speaks. A reader that tries to understand "except for …" will always miss one
- * way to say it; one that asks again whenever there is a further sentence never does. Only sentences that everybody knows
- * (CLOSING) may follow, and none of them with a word that could take something back (TURN).
+ * way to say it; one that asks again whenever there is a further sentence never does. Only well-known sentences (CLOSING)
+ * may follow, and none of them with a word that could take something back (TURN).
  */
 const TURN =
-  /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|never|cannot|withdraw\w*|retract\w*|partial\w*|with (?:the )?(?:\w+ )?(?:changes?|fix(?:es)?|revisions?|exceptions?|conditions?))\b|n['’]t\b|\?/i;
+  /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|no longer|never|cannot|apart|aside|besides|requested|withdraw\w*|retract\w*|partial\w*|fix\w*|first|then|without|phase)\b|n['’]t\b|\?/i;
 const CLOSING = new RegExp(
   `^(?:${[
-    '(?:ready (?:for|to)|for (?=implementation|development|coding|merg|a design)) ?[\\w /-]{1,40}|with (?:\\w+ )?(?:comments?|suggestions?|notes?|remarks?|observations?)',
-    'good to go|lgtm|looks good(?: to me)?|ship it|(?:great|nice|excellent|good) (?:work|job)|well done|thank(?:s| you)[\\w ,]{0,30}',
-    'approved?|proceed(?: (?:with|to) (?:the )?\\w+)?|go ahead',
-    '(?:this|the) (?:lld|design|issue|draft|document|change|code|review) (?:is|has been) (?:hereby |now )?(?:approved|ready|complete)(?: (?:for|to) [\\w ]{1,40})?',
-    'no (?:[\\w-]+,? ){0,4}(?:issues?|findings?|concerns?|blockers?|changes|questions?)(?: (?:were |are |have been )?(?:found|identified|remain(?:ing)?|open|needed|required|necessary|raised))?',
-    'all (?:[\\w-]+ ){0,4}(?:findings|issues|concerns|requirements|checks|questions|points|scenarios|of them) (?:are|were|have been) (?:now )?(?:resolved|addressed|settled|fixed|covered|met|answered|closed|guards)',
-    '(?:reviewed|signed|approved) (?:by|on)\\b.{0,80}|(?:reviewer|date|model|round|confidence|signature)\\s*:.{0,60}|-* ?end of (?:the )?review',
-  ].join('|')})[\\s.!]*$`,
+    '(?:(?:the|this) )?(?:\\w+ ){0,2}(?:(?:is|are|has been|now) )*(?:ready|approved?)(?: (?:for|to) (?:\\w+ ){0,2}(?:implement\\w*|development|coding|merg\\w+|backlog|design|build|ship|start|proceed))?',
+    'for (?:implementation|development|merging)|with (?:minor |some |a few )?(?:comments?|suggestions?|notes?|remarks?|observations?)',
+    'already done|all of them are guards|as it stands, by a person|good to go|go ahead|lgtm|looks good(?: to me)?|ship it|proceed(?: (?:with|to) (?:the )?\\w+)?',
+    '(?:great|nice|excellent|good) (?:work|job)|well done|thank(?:s| you)|(?:let me know|tell me) if you (?:need|have) (?:any |more |further )*(?:questions?|help|more)?',
+    'no (?:[\\w-]+,? ){0,4}(?:issues?|findings?|concerns?|blockers?|changes|questions?)(?: (?:(?:were|are|have been) )?(?:found|identified|remain(?:ing)?|open|needed|required|necessary|raised))?',
+    'all (?:[\\w-]+ ){0,5}(?:findings|issues|concerns|requirements|checks|questions|points|scenarios|round \\d+) (?:are|were|have been) (?:now )?(?:resolved|addressed|settled|fixed|covered|met|answered|closed)',
+    '(?:reviewed|signed|approved) (?:by|on) [\\w .,:@()/-]{1,60}|(?:reviewer|by|date|model|round|signature): [\\w .,:@()/-]{1,40}|-* ?end of (?:the )?review',
+  ].join('|')})[\\s.!)\\]]*$`,
   'i',
 );
-const COURTESY =
-  /^(?:let me know|tell me|feel free|(?:i['’]?m |i am )?happy to (?:help|answer|look|discuss|clarify))\b[^.]{0,80}[.!]?$/i;
-const MOST_WORDS = 14;
+/** Words of closing phrases that take nothing back. */
+const CLOSING_TURN = / if you (?:need|have)\b|\bfixed\b/gi;
+/** What the legend says of an approval. */
+const MOST_WORDS = 7;
+/** Marks of joy beside an approval; any other may be its opposite. */
+const OTHER_MARK = /(?![✅✔☑🟢👍🎉🚀])\p{Extended_Pictographic}/u;
 
-/** In a summary, conditions and denials count where they are about the verdict, or about what has to be done first. */
+/** In a summary, conditions and denials count if they are about the verdict, or about what has to be done first. */
 const CONDITION =
   /\b(?:except|unless|only (?:if|when|once|after)|provided|subject to|contingent|conditional(?:ly)?|on condition|until|once)\b/i;
 const DENIAL = /\b(?:if|assuming|as long as|not|cannot|never|no longer|however)\b|n['’]t\b/i;
@@ -42,139 +46,152 @@ const OF_A_FIX =
   /\bsection \d|\btier [12]\b|\b(?:is|are|be|been) (?:fixed|addressed|resolved|clarified|bounded|added)\b/i;
 const COMMAND =
   /\b(?:do not|don['’]t|must not) (?:start|implement|merge|build|proceed|begin)\b|\b(?:I|we) (?:withdraw|retract)\b/i;
-/** What a reviewer calls a blocker who does not keep to the tiers. */
+/** Other names and marks for a blocker. */
 const BLOCKER = /^[\s\W]*(?:\[?(?:P0|SEV-?[01]|BLOCKER|BLOCKING|CRITICAL|MUST[- ]FIX)\b|[🔴⛔🛑🚫])/u;
 
-const SPEAKING = new Set<Part['kind']>(['verdict', 'other', 'title', 'preamble', 'previous']);
-const JUDGED = new Set<Part['kind']>(['summary', 'preamble', 'title', 'other', 'tier', 'pre-flight', 'identity']);
+const SPEAKING: Part['kind'][] = ['verdict', 'other', 'title', 'preamble', 'previous', 'evidence'];
+const JUDGED: Part['kind'][] = [
+  'summary',
+  'preamble',
+  'title',
+  'other',
+  'tier',
+  'pre-flight',
+  'identity',
+  'coverage',
+  'evidence',
+];
+const COVERAGE_BLOCKS = /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)|^\W*BLOCK(?:ED)?\W*$/i;
 
-/** Why an approval can't be taken as it stands, one sentence each. */
-export function doubtsOf(
-  parts: Part[],
-  reading: VerdictReading,
-  { findings, unranked, unanswered, coverage }: Pick<Review, 'findings' | 'coverage'> & Facts,
-): string[] {
-  const blocking = findings.filter(({ tier }) => tier === 1);
-  const lines = coverageLines(parts);
-  const few = coverage === null ? lines.filter(isBelow) : coverage.percent < 95 ? [`${coverage.percent} %`] : [];
-  const saying = (what: string, texts: string[]): string[] => texts.map((text) => `${what}: ${headline(text)}`);
-  return [
-    ...saying(
-      `It is APPROVED with ${blocking.length} open Tier 1 finding(s)`,
-      blocking.slice(0, 1).map(({ text }) => text),
-    ),
-    ...reading.blocking.map((id) => `It is APPROVED, and calls ${id} blocking.`),
-    ...saying('It is APPROVED beside a concern that stands in no tier', unranked),
-    ...saying('It is APPROVED with an unanswered question', unanswered),
-    ...saying('It is APPROVED with too few requirements covered, and 95 % are needed', few),
-    ...(lines.some((text) => COVERAGE_BLOCKS.test(text))
-      ? ['It is APPROVED although its coverage verdict is BLOCK.']
-      : []),
-    ...saying('It is APPROVED beside something marked as a blocker', blockersIn(parts)),
-    ...saying('It is APPROVED, but also says', talkIn(parts)),
-    ...saying('The approval is not its last word', sentencesBehind(parts, reading)),
-  ];
-}
-
-interface Facts {
+interface Facts extends Pick<Review, 'findings' | 'coverage'> {
   unranked: string[];
   unanswered: string[];
 }
 
-/** What speaks in the verdict's section, or behind it, and is no closing phrase. */
-function sentencesBehind(parts: Part[], { approval }: VerdictReading): string[] {
-  if (approval === null) return [];
-  const from = parts.indexOf(approval.part);
-  return parts.slice(from).flatMap((part, index) => {
-    if (!SPEAKING.has(part.kind) && index > 0) return [];
-    const isWhole = index > 0 || part.kind === 'verdict';
-    const lines = part.blocks.flatMap((node) =>
-      linesOf(node).map((line, row) => ({ ...line, isHeader: node.type === 'table' && row === 0 })),
-    );
-    const spoken = lines.flatMap((line, number) => {
-      if (index === 0 && number === approval.line) return inLine(line);
-      if (line.isHeader) return [];
-      return isWhole || number > approval.line ? inLine(line) : [];
-    });
-    const heading = index === 0 && approval.line === -1 ? glossIn(part.title) : [];
-    return [...heading, ...spoken, ...part.blocks.flatMap(quoted)];
+/** Why an approval can't be taken as it stands: one sentence for each kind of doubt. */
+export function doubtsOf(parts: Part[], reading: VerdictReading, facts: Facts): string[] {
+  const { findings, unranked, unanswered, coverage } = facts;
+  const blocking = findings.filter(({ tier }) => tier === 1).map(({ text }) => text);
+  const inCoverage = parts
+    .filter(({ kind }) => kind === 'coverage')
+    .flatMap((part) => [part.title, ...linesIn(part).map(({ said }) => said)]);
+  const few = coverage === null ? inCoverage.filter(isBelow) : coverage.percent < 95 ? [`${coverage.percent} %`] : [];
+  const doubts: [what: string, texts: string[]][] = [
+    ['It is APPROVED with an open Tier 1 finding', blocking],
+    ['It is APPROVED, and its JSON lists as blocking', reading.blocking],
+    ['It is APPROVED beside a concern that is in no tier', [...unranked, ...openPoints(parts)]],
+    ['It is APPROVED with an unanswered question', unanswered],
+    ['It is APPROVED with less than 95 % of the requirements covered', few],
+    ['It is APPROVED with a coverage verdict of BLOCK', inCoverage.filter((text) => COVERAGE_BLOCKS.test(text))],
+    ['It is APPROVED beside something marked as a blocker', blockersIn(parts)],
+    ['It is APPROVED, but also says', talkIn(parts)],
+    ['The approval is not its last word', sentencesBehind(parts, reading)],
+  ];
+  return doubts.flatMap(([what, [first, ...more]]) => {
+    const count = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    return first === undefined ? [] : [`${what}: ${headline(first.replaceAll(UNSAID, '…'))}${count}`];
   });
 }
 
-function glossIn(title: string): string[] {
-  const [, rest = ''] = /\bapproved?\b(.*)$/i.exec(title) ?? [];
-  return speech(rest, true);
-}
-
-function inLine({ text, box }: Line): string[] {
-  const word = verdictWord(text);
-  // The other boxes of the legend say what they would mean.
-  if (box !== null && word) return box === 'ticked' && word.verdict === 'APPROVED' ? speech(word.rest, true) : [];
-  if (/^\W*(?:[\w ]+:\s*)?F\d+\b/.test(text)) return [];
-  const approved = word ?? labelledVerdict(text);
-  return approved?.verdict === 'APPROVED' ? speech(approved.rest, true) : speech(text, false);
-}
-
-/** Sentences that are no closing phrase. The gloss on the verdict's own line may be any short clause that turns nothing. */
-function speech(text: string, isGloss: boolean): string[] {
-  // Behind a dash, a colon or in brackets stands the legend's gloss; anything else is another statement.
-  const hasGloss = isGloss && /^[\s"'*_)\]]*[-–—:(|]/.test(text);
-  return text.split('|').flatMap((cell) =>
-    cell
-      .split(/(?<=[.!?;])\s+/)
-      .map((sentence) => sentence.replace(/^[\s\W]+/, '').trim())
-      .filter((sentence) => sentence !== '')
-      .filter((sentence, index) => {
-        if (COURTESY.test(sentence)) return false;
-        if (TURN.test(sentence)) return true;
-        const isShort = sentence.split(/\s+/).length <= MOST_WORDS;
-        return !CLOSING.test(sentence) && !(hasGloss && index === 0 && isShort);
-      }),
-  );
-}
-
-function quoted(node: RootContent): string[] {
-  if (node.type === 'blockquote') return [blockText([node])];
-  if (node.type !== 'code' || node.value.trim() === '') return [];
-  return parseLenientJson(node.value) === null ? [node.value.trim()] : [];
-}
-
-function coverageLines(parts: Part[]): string[] {
-  return parts
-    .filter(({ kind }) => kind === 'coverage')
-    .flatMap(({ title, blocks }) => [title, ...blocks.flatMap((node) => linesOf(node)).map(({ text }) => text)]);
-}
-
-const COVERAGE_BLOCKS = /^\W*(?:coverage )?verdict\W+(?:block|fail|reject)|^\W*BLOCK(?:ED)?\W*$/i;
-
-/** "Coverage: 90 %", where no numbers of requirements are given. */
+/** "Coverage: 90 %", if no numbers of requirements are given. */
 function isBelow(text: string): boolean {
   const [, percent] = /^\W*(?:\w+ )?coverage\W*[:=]\W*(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
   return percent !== undefined && Number(percent) < 95;
 }
 
+/** Points below a heading that no review has to have, unless they are ticked or praise. */
+function openPoints(parts: Part[]): string[] {
+  const blocks = parts.filter(({ kind }) => kind === 'other').flatMap((part) => part.blocks);
+  return blocks
+    .filter(({ node }) => node.type === 'list')
+    .flatMap(({ lines }) => entriesOf(lines))
+    .filter(({ text, box }) => box !== 'ticked' && !isNoFinding(text) && verdictWord(text) === null)
+    .map(({ text }) => text);
+}
+
+/** What speaks beside the verdict, in its section or behind it, and is no closing phrase; above it in another section, what turns. */
+function sentencesBehind(parts: Part[], { approval }: VerdictReading): string[] {
+  if (approval === null) return [];
+  const { part: own, line: approving } = approval;
+  const behind = parts.slice(parts.indexOf(own) + 1).filter(({ kind }) => SPEAKING.includes(kind));
+  const isWhole = own.kind === 'verdict' || approving === null;
+  const from = isWhole ? 0 : own.blocks.findIndex(({ lines }) => lines.includes(approving));
+  const above = own.blocks.slice(0, from).flatMap(({ lines }) => lines.filter(({ said }) => TURN.test(said)));
+  const [, gloss = ''] = approving === null ? (/\bapproved?\b(.*)$/i.exec(own.title) ?? []) : [];
+  const rest = [{ ...own, blocks: own.blocks.slice(from) }, ...behind];
+  return [...speech(gloss), ...above.map(({ said }) => said), ...rest.flatMap(speechIn)];
+}
+
+/** What a part says beside a verdict. */
+function speechIn(part: Part): string[] {
+  const isLegend = linesIn(part).some(
+    ({ box, said }) => box === 'unticked' && /\w/.test(verdictWord(said)?.rest ?? ''),
+  );
+  return part.blocks.flatMap((block) => [
+    ...statementsIn(block).flatMap((line) => inLine(line, isLegend)),
+    ...unspoken(block),
+  ]);
+}
+
+/** `isLegend`: the other boxes say what they would mean, so the ticked one may do so too. */
+function inLine(line: Line, isLegend: boolean): string[] {
+  const { box } = line;
+  const text = line.said.replace(' | ', ': ');
+  const word = verdictWord(text) ?? labelledVerdict(text);
+  if (box !== null && word) {
+    const isShort = isLegend && word.rest.trim().split(/\s+/).length <= MOST_WORDS && !TURN.test(word.rest);
+    return box !== 'ticked' || word.verdict !== 'APPROVED' || isShort ? [] : speech(word.rest);
+  }
+  if (OTHER_MARK.test(text)) return [text];
+  if (word?.verdict === 'APPROVED') return speech(word.rest);
+  const rulings = rulingsIn([line]);
+  const isSettled = rulings.length > 0 && rulings.every(({ state }) => state !== 'open');
+  const turns = TURN.test(text.replace(/\b(?:fixed|withdrawn)\b/gi, ''));
+  return (isSettled && !turns) || VERDICT_LABEL.test(text) ? [] : speech(text);
+}
+
+/** Sentences that are no closing phrase. */
+function speech(text: string): string[] {
+  return text
+    .split(/(?<=[.!?;])\s+|\|/)
+    .map((sentence) => sentence.replace(/^[^\p{L}\p{N}\uFFFC]+/u, '').trim())
+    .filter((sentence) => sentence !== '')
+    .filter((sentence) => !CLOSING.test(sentence) || TURN.test(sentence.replace(CLOSING_TURN, '')));
+}
+
+/** What a block says that is no plain text: a quotation, code, HTML, links, images and what is struck out. */
+function unspoken({ node, lines }: Block): string[] {
+  if (node.type === 'blockquote') return [textOf(lines)];
+  if (node.type === 'html') return /^<!--[^]*-->\s*$/.test(node.value) ? [] : [node.value];
+  if (node.type === 'code') return node.value.trim() === '' || parseLenientJson(node.value) ? [] : [node.value.trim()];
+  return hasMarkup(node) ? [plainText(node)] : [];
+}
+
+function hasMarkup(node: Nodes): boolean {
+  if (['delete', 'link', 'linkReference', 'image', 'imageReference', 'html'].includes(node.type)) return true;
+  return 'children' in node && node.children.some(hasMarkup);
+}
+
 function blockersIn(parts: Part[]): string[] {
   return parts
-    .filter(({ kind }) => kind !== 'coverage' && kind !== 'previous' && kind !== 'verdict')
-    .filter(({ kind, tier }) => kind !== 'tier' || tier !== 1)
-    .flatMap((part) => part.blocks.flatMap((node) => linesOf(node)))
-    .filter(
-      ({ text, box }) =>
-        box !== 'ticked' && BLOCKER.test(text) && !isNoFinding(text.replace(BLOCKER, '').replace(/^\W+/, '')),
-    )
-    .map(({ text }) => text);
+    .filter(({ kind, tier }) => !['coverage', 'previous', 'verdict'].includes(kind) && (kind !== 'tier' || tier !== 1))
+    .flatMap(linesIn)
+    .filter(({ said, box }) => box !== 'ticked' && BLOCKER.test(said))
+    .map(({ said }) => said)
+    .filter((text) => !isNoFinding(text.replace(BLOCKER, '').replace(/^\W+/, '')));
 }
 
 /** Conditions and denials in the sentences of a summary, or beside a tier's findings. */
 function talkIn(parts: Part[]): string[] {
+  const talks = (sentence: string, kind: Part['kind']): boolean =>
+    COMMAND.test(sentence) ||
+    (CONDITION.test(sentence) && (kind === 'other' || OF_THE_VERDICT.test(sentence) || OF_A_FIX.test(sentence))) ||
+    (DENIAL.test(sentence) && OF_THE_VERDICT.test(sentence));
   return parts
-    .filter(({ kind }) => JUDGED.has(kind))
-    .flatMap((part) => part.blocks.filter(({ type }) => type === 'paragraph' || part.kind === 'summary'))
-    .flatMap((node) => blockText([node]).split(/(?<=[.!?;])\s+|\n/))
-    .filter(
-      (sentence) =>
-        COMMAND.test(sentence) ||
-        (CONDITION.test(sentence) && (OF_THE_VERDICT.test(sentence) || OF_A_FIX.test(sentence))) ||
-        (DENIAL.test(sentence) && OF_THE_VERDICT.test(sentence)),
-    );
+    .filter(({ kind }) => JUDGED.includes(kind))
+    .flatMap(({ blocks, kind }) => {
+      const spoken = blocks.filter(({ node }) => node.type === 'paragraph' || kind === 'summary');
+      const sentences = spoken.flatMap(({ lines }) => textOf(lines).split(/(?<=[.!?;])\s+|\n/));
+      return sentences.filter((sentence) => talks(sentence, kind));
+    });
 }

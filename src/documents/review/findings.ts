@@ -1,12 +1,10 @@
-import type { List, ListItem, Paragraph, RootContent, Table } from 'mdast';
-import { plainText } from '../markdown.ts';
-import { isNoFinding, saysSettled } from './no-finding.ts';
+import type { Table } from 'mdast';
+import { columnNamed, tablesIn } from '../tables.ts';
+import { isNoFinding, rulingsIn, saysSettled } from './finding-state.ts';
+import { entriesOf, type Line, textOf } from './lines.ts';
 import { knownArea, type Part } from './outline.ts';
-import { rulingsIn } from './parts.ts';
 import { type Finding, GUARD_AREA, isGuardFinding, type Tier, type Verdict } from './review.ts';
-import { blockText, inlineText, unwrapLines } from './text.ts';
-import { wholeStatement } from './verdict.ts';
-import { standsAlone, verdictWord } from './verdict-word.ts';
+import { standsAlone, verdictWord, wholeStatement } from './verdict-word.ts';
 
 interface Item extends Finding {
   ticked: boolean;
@@ -16,11 +14,11 @@ interface Item extends Finding {
 
 const CONTINUATION =
   /^\W*(?:recommend(?:ation|ed)?\w*|fix|suggest(?:ion|ed fix)|impact|rationale|reason|why|risk|evidence|location|severity|mitigation|action|example|details?|description|note|reference|solution|remediation|required|expected|resolution|proposed)\b[^:]{0,30}:/i;
-const SIGN_OFF =
-  /^\W*(?:let me know|(?:reviewed|signed) (?:by|on)|i(?:'|’)?m happy to|happy to|feel free|end of (?:the )?review|thank you|thanks)\b/i;
+/** What is said about the list, or to the reader. */
+const NO_ITEM =
+  /^\W*(?:note|let me know|(?:reviewed|signed) (?:by|on)|i(?:'|’)?m happy to|happy to|feel free|end of (?:the )?review|thank you|thanks)\b/i;
 const TAG =
   /^\W{0,3}(?:tier[\s-]?([1-3])|(blocking|blocker|critical)|(high(?:[\s-]priority)?|major)|(suggestion|minor|low(?:[\s-]priority)?|nit))\b[\])}*\s]*[:\])–—/-]\s*/i;
-
 /** `Guard`, `Guard (020)`, `Guard: scenarios 020 and 030`; not `Guard clause`, which is about code. */
 const GUARD_LEAD = /^guards?(?:\W+(?:scenarios?\W+)?\d{3}[a-z]?(?:(?:\W|and)+\d{3}[a-z]?)*\W*)?$/i;
 
@@ -38,12 +36,9 @@ export function findingsOf(parts: Part[], verdict: Verdict | null): { findings: 
   const holdsBack = relevant.some((item) => !item.ticked && item.tier < 3);
   const tickMeansOpen = !holdsBack && verdict !== 'APPROVED';
   const open = relevant.filter((item) => !item.ticked || tickMeansOpen);
+  const named = (area: string, tier: Tier): string => (area === '' && tier === 3 ? 'Suggestions' : area);
   return {
-    findings: open.map(({ tier, area, text }) => ({
-      tier,
-      area: area === '' && tier === 3 ? 'Suggestions' : area,
-      text,
-    })),
+    findings: open.map(({ tier, area, text }) => ({ tier, area: named(area, tier), text })),
     unranked: open.filter(({ isRanked }) => !isRanked).map(({ text }) => text),
   };
 }
@@ -55,7 +50,7 @@ function isVerdict(text: string): boolean {
 }
 
 function isRuledOut(text: string): boolean {
-  const [ruling] = rulingsIn([{ text: text.split('\n', 1)[0] ?? '', box: null, nested: false }]);
+  const [ruling] = rulingsIn([{ said: text.split('\n', 1)[0] ?? '', box: null }]);
   return ruling !== undefined && ruling.state !== 'open' && /^\W{0,3}(?:finding )?F\d/i.test(text);
 }
 
@@ -68,98 +63,60 @@ function itemsOf(part: Part): Item[] {
     last.text += `\n${text}`;
     return true;
   };
-  for (const [index, node] of part.blocks.entries()) {
-    if (node.type === 'list') {
-      if (!node.children.every(isDetail) || !append(blockText([node]))) items.push(...listItems(node, part));
-    } else if (node.type === 'paragraph' || node.type === 'heading') {
-      const isLoud = node.children[0]?.type === 'strong';
-      for (const { text, ticked } of paragraphEntries(node)) {
-        const continues = ticked === null && (CONTINUATION.test(text) || !isLoud);
-        if ((continues && append(text)) || isIntroduction(text, part.blocks[index + 1])) continue;
-        items.push(newItem(text, part, ticked === true));
+  for (const [index, { node, lines }] of part.blocks.entries()) {
+    const next = part.blocks[index + 1]?.node.type;
+    if (node.type === 'table') items.push(...tableItems(node, part));
+    else if (node.type === 'code' || node.type === 'blockquote') append(textOf(lines));
+    else if (node.type === 'list') {
+      // Points that only elaborate on the finding above ("Recommendation: …").
+      const isDetail = entriesOf(lines).every(({ text, box }) => box === null && CONTINUATION.test(text));
+      if (!isDetail || !append(textOf(lines))) items.push(...listItems(lines, part));
+    } else if (node.type === 'paragraph') {
+      for (const { text, box } of entriesOf(lines)) {
+        const continues = box === null && (CONTINUATION.test(text) || lines[0]?.bold === null);
+        const isIntroduction = text.endsWith(':') && (next === 'list' || next === 'table');
+        if ((continues && append(text)) || NO_ITEM.test(text) || isIntroduction) continue;
+        items.push(newItem(text, part, box === 'ticked'));
       }
-    } else if (node.type === 'table') {
-      items.push(...tableItems(node, part));
-    } else if (node.type === 'code' || node.type === 'blockquote') {
-      append(blockText([node]));
     }
   }
   return items;
 }
 
-/** A point that only elaborates on the finding above it ("Recommendation: …"). */
-function isDetail(item: ListItem): boolean {
-  return typeof item.checked !== 'boolean' && CONTINUATION.test(blockText(item.children));
-}
-
-function isIntroduction(text: string, next: RootContent | undefined): boolean {
-  if (/^\W*note\b/i.test(text) || SIGN_OFF.test(text)) return true;
-  return text.endsWith(':') && (next?.type === 'list' || next?.type === 'table');
-}
-
-/** The lines of a paragraph of boxes without list markers are findings of their own. */
-function paragraphEntries(
-  node: Paragraph | Extract<RootContent, { type: 'heading' }>,
-): { text: string; ticked: boolean | null }[] {
-  const entries: { text: string; ticked: boolean | null }[] = [];
-  for (const line of inlineText(node.children).split('\n')) {
-    const [, mark, rest] = /^\s*\[([ xX✓✔]?)\]\s*(.*)$/.exec(line) ?? [];
-    const last = entries.at(-1);
-    if (rest !== undefined) entries.push({ text: rest, ticked: mark !== undefined && mark.trim() !== '' });
-    else if (last) last.text += `\n${line}`;
-    else entries.push({ text: line, ticked: null });
-  }
-  return entries.map(({ text, ticked }) => ({ text: unwrapLines(text), ticked }));
-}
-
-function listItems(list: List, part: Part): Item[] {
-  return list.children.flatMap((item) => {
-    const [first, ...rest] = item.children;
-    if (first?.type !== 'paragraph') return [newItem(blockText(item.children), part, item.checked === true)];
+function listItems(lines: readonly Line[], part: Part): Item[] {
+  return entriesOf(lines).flatMap((entry) => {
     // "- **Safety**" with its findings one level below.
-    const area = knownArea(plainText(first));
-    const nested = rest.find((child) => child.type === 'list');
-    if (area && nested) return listItems(nested, { ...part, area: area.area });
-    const entries = paragraphEntries(first);
-    return entries.map(({ text, ticked }, index) => {
-      const below = index === entries.length - 1 ? blockText(rest) : '';
-      return newItem(below === '' ? text : `${text}\n${below}`, part, ticked ?? item.checked === true);
+    const area = entry.below[0]?.marker ? knownArea(entry.text) : null;
+    if (area) return listItems(entry.below, { ...part, area: area.area });
+    return [newItem(entry.whole, part, entry.box === 'ticked')];
+  });
+}
+
+function tableItems(node: Table, part: Part): Item[] {
+  return tablesIn([node]).flatMap((table) => {
+    const areas = columnNamed(table, [/^(?:area|category|type|section)$/]) ?? -1;
+    const isSaid = (cell: string, at: number): boolean =>
+      at !== areas && !/^(?:#|no|id)$/.test(table.headers[at] ?? '') && /[\p{L}\p{N}✓✔✅☑]/u.test(cell);
+    return table.rows.flatMap(({ cells }) => {
+      const said = cells.filter(isSaid);
+      if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
+      const area = cells[areas] ?? '';
+      return [newItem(said.join(' – '), { ...part, area: (knownArea(area)?.area ?? area) || part.area }, false)];
     });
   });
 }
 
-function tableItems(table: Table, part: Part): Item[] {
-  const [header = [], ...rows] = table.children.map((row) =>
-    row.children.map((cell) => unwrapLines(inlineText(cell.children))),
-  );
-  const areaColumn = header.findIndex((title) => /^(?:area|category|type|section)$/i.test(title));
-  return rows.flatMap((cells) => {
-    const said = cells.filter(
-      (cell, at) => at !== areaColumn && !/^(?:#|no\.?|id)$/i.test(header[at] ?? '') && cell !== '',
-    );
-    if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
-    const area = cells[areaColumn] ?? '';
-    return [newItem(said.join(' – '), { ...part, area: (knownArea(area)?.area ?? area) || part.area }, false)];
-  });
-}
-
 /** The area and, in a list without tiers, the tier may stand in front of the finding itself. */
-function newItem(text: string, part: Part, ticked: boolean): Item {
-  let rest = text;
-  let tier: Tier = part.tier === 0 ? 2 : part.tier;
-  const tag = part.tier === 0 || /^\W{0,2}\[/.test(text) ? TAG.exec(rest) : null;
-  if (tag) {
-    rest = rest.slice(tag[0].length);
-    if (part.tier === 0) tier = tag[1] ? (Number(tag[1]) as Tier) : tag[2] ? 1 : tag[3] ? 2 : 3;
-  }
-  let area = part.area;
-  const lead = /^([^:\n]{3,40}):\s+(?=\S)/.exec(rest);
-  const known = area === '' && lead ? knownArea(lead[1] ?? '') : null;
-  if (lead && GUARD_LEAD.test(lead[1] ?? '')) area = GUARD_AREA;
-  else if (known && lead) {
-    area = known.area;
-    rest = rest.slice(lead[0].length);
-  }
-  if (isGuardFinding({ area, text: rest })) tier = 3;
-  return { tier, area, text: rest.trim(), ticked, isRanked: part.tier !== 0 || tag !== null };
+function newItem(given: string, part: Part, ticked: boolean): Item {
+  const tag = part.tier === 0 || /^\W{0,2}\[/.test(given) ? TAG.exec(given) : null;
+  const text = given.slice(tag?.[0].length ?? 0);
+  const tagged: Tier = tag === null || tag[3] ? 2 : tag[1] ? (Number(tag[1]) as Tier) : tag[2] ? 1 : 3;
+  const tier = part.tier === 0 ? tagged : part.tier;
+  const [lead = '', name = ''] = /^([^:\n]{3,40}):\s+(?=\S)/.exec(text) ?? [];
+  const known = part.area === '' ? knownArea(name)?.area : undefined;
+  const isGuard = GUARD_LEAD.test(name);
+  const area = isGuard ? GUARD_AREA : (known ?? part.area);
+  const rest = (isGuard || known === undefined ? text : text.slice(lead.length)).trim();
+  const isRanked = part.tier !== 0 || tag !== null;
+  return { tier: isGuardFinding({ area, text: rest }) ? 3 : tier, area, text: rest, ticked, isRanked };
 }

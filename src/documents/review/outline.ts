@@ -1,10 +1,10 @@
-import type { Heading, Paragraph, Root, RootContent } from 'mdast';
+import type { Heading, Root, RootContent } from 'mdast';
 import { plainText } from '../markdown.ts';
+import { type Block, type Line, linesOf } from './lines.ts';
 import type { Tier } from './review.ts';
-import { linesOf } from './text.ts';
 import { labelledVerdict } from './verdict-word.ts';
 
-type SectionKind =
+type Kind =
   | 'title'
   | 'identity'
   | 'pre-flight'
@@ -14,11 +14,14 @@ type SectionKind =
   | 'tier'
   | 'questions'
   | 'verdict'
-  | 'previous';
+  | 'previous'
+  | 'evidence'
+  | 'preamble'
+  | 'other';
 
 /** What stands under one heading, and what that heading means where it stands. */
 export interface Part {
-  kind: SectionKind | 'preamble' | 'other';
+  kind: Kind;
   title: string;
   /** Depth of the heading that began this kind of section; deeper headings belong to it. */
   depth: number;
@@ -26,8 +29,46 @@ export interface Part {
   tier: Tier | 0;
   /** What a heading inside a tier says: an area, or the title of a finding. */
   area: string;
-  blocks: RootContent[];
+  blocks: Block[];
 }
+
+type Meaning = Pick<Part, 'kind' | 'tier' | 'area'>;
+
+/** What a heading announces, the first that fits. Tier 0 is of findings that are in no tier. */
+const HEADINGS: [Kind | Tier | 0, RegExp][] = [
+  [
+    'previous',
+    /\b(?:previous(?:ly)?|prior|earlier|past|last)\b.*\b(?:reviews?|rounds?|verdicts?|findings?|issues?|feedback|concerns?|raised)\b|\b(?:reviews?|verdicts?|findings?|issues?) (?:history|log|ledger)\b|\b(?:status|state|disposition) of\b|^ledger\b|^(?:example|template|instructions)\b/i,
+  ],
+  ['pre-flight', /\bpre-?\s?flight\b/i],
+  ['open-questions', /\bopen questions?\b|\bquestions? resolved\b|\bresolved questions?\b/i],
+  ['questions', /^(?:\w+ )?questions?\b|\bfor (?:the )?orchestrator\b/i],
+  ['coverage', /\bcoverage\b/i],
+  [0, /^tiers? ?1 ?(?:&|and|\/|\+|,) ?(?:tier ?)?2\b/i],
+  [1, /\btier[\s\-–—:#]*(?:1|i|one)\b/i],
+  [2, /\btier[\s\-–—:#]*(?:2|ii|two)\b/i],
+  [3, /\btier[\s\-–—:#]*(?:3|iii|three)\b/i],
+  [0, /^(?:\w+ )?(?:concerns|conditions|caveats|reservations|objections|prerequisites)$/i],
+  [3, /\bnon-?blocking\b|\bsuggestions?\b|\bnice[- ]to[- ]haves?\b|^(?:minor|optional|low[- ]priority|nits?)\b/i],
+  [1, /^(?:\w+ )?(?:blocking|blockers?)\b|^(?:critical|P0|SEV-?[01]|required changes|changes required|must[- ]fix)\b/i],
+  [2, /^high[- ]priority\b|^major\b/i],
+  [0, /^(?:(?:review |key |open |detailed )?findings|issues(?: found| identified)?|action items|problems)$/i],
+  [
+    'verdict',
+    /\bverdict\s*[:=–—(-]|^(?!.*\b(?:legend|criteria|options|key|rules|meanings?|definitions?)\b).*\bverdict\b/i,
+  ],
+  ['identity', /\bidentity\b/i],
+  ['evidence', /^evidence\b/i],
+  ['summary', /\bsummary\b/i],
+  [
+    'verdict',
+    /^(?:final |overall |review )?(?:decision|determination|disposition|outcome|recommendation|conclusion)\b/i,
+  ],
+];
+const SETTLED =
+  /^(?:all )?(?:resolved|settled|fixed|addressed|withdrawn|closed)\b|[([–—:-]\s*(?:all )?(?:resolved|settled|fixed|addressed|closed)\b/i;
+/** The document's own title, whatever the reviewed thing is called ("LLD Review: Verdict Parser"). */
+const TITLE = /^(?:[\w-]+\s+){0,4}review(?:\s+(?:report|results?|of|for|round|#?\d+)\b|\s*$|\s*[:#(–—-])/i;
 
 const AREAS: Record<string, Tier> = {
   cost: 1,
@@ -40,44 +81,6 @@ const AREAS: Record<string, Tier> = {
   // A scenario that holds already: it is set to be one, and holds nothing back.
   guard: 3,
 };
-
-/** What a heading announces, the first that fits. */
-const TIERS: [Tier | 0, RegExp][] = [
-  [0, /^tiers? ?1 ?(?:&|and|\/|\+|,) ?(?:tier ?)?2\b/i],
-  [1, /\btier[\s\-–—:#]*(?:1|i|one)\b/i],
-  [2, /\btier[\s\-–—:#]*(?:2|ii|two)\b/i],
-  [3, /\btier[\s\-–—:#]*(?:3|iii|three)\b/i],
-  [0, /^(?:(?:major|serious|main|remaining|outstanding) )?concerns$/i],
-  [3, /\bnon-?blocking\b|\bsuggestions?\b|\bnice[- ]to[- ]haves?\b|^(?:minor|optional|low[- ]priority|nits?)\b/i],
-  [1, /^(?:\w+ )?(?:blocking|blockers?)\b|^(?:critical|P0|SEV-?[01]|required changes|changes required|must[- ]fix)\b/i],
-  [2, /^high[- ]priority\b|^major\b/i],
-  [0, /^(?:(?:review |key |open |detailed )?findings|issues(?: found| identified)?|action items|problems)$/i],
-];
-const PREVIOUS =
-  /\b(?:previous(?:ly)?|prior|earlier|past|last)\b.*\b(?:reviews?|rounds?|verdicts?|findings?|issues?|feedback|concerns?|raised)\b|\b(?:reviews?|verdicts?|findings?|issues?) (?:history|log|ledger)\b|\b(?:status|state|disposition) of\b|^ledger\b|^(?:example|template|instructions)\b/i;
-const BEFORE_TIERS: [SectionKind, RegExp][] = [
-  ['previous', PREVIOUS],
-  ['pre-flight', /\bpre-?\s?flight\b/i],
-  ['open-questions', /\bopen questions?\b|\bquestions? resolved\b|\bresolved questions?\b/i],
-  ['questions', /^(?:\w+ )?questions?\b|\bfor (?:the )?orchestrator\b/i],
-  ['coverage', /\bcoverage\b/i],
-];
-const AFTER_TIERS: [SectionKind, RegExp][] = [
-  [
-    'verdict',
-    /\bverdict\s*[:=–—(-]|^(?!.*\b(?:legend|criteria|options|key|rules|meanings?|definitions?)\b).*\bverdict\b/i,
-  ],
-  ['identity', /\bidentity\b/i],
-  ['summary', /\bsummary\b/i],
-  [
-    'verdict',
-    /^(?:final |overall |review )?(?:decision|determination|disposition|outcome|recommendation|conclusion)\b/i,
-  ],
-];
-const SETTLED =
-  /^(?:all )?(?:resolved|settled|fixed|addressed|withdrawn|closed)\b|[([–—:-]\s*(?:all )?(?:resolved|settled|fixed|addressed|closed)\b/i;
-/** The document's own title, whatever the reviewed thing is called ("LLD Review: Verdict Parser"). */
-const TITLE = /^(?:[\w-]+\s+){0,4}review(?:\s+(?:report|results?|of|for|round|#?\d+)\b|\s*$|\s*[:#(–—-])/i;
 
 /** The words without numbering, emoji, markup and a trailing colon. */
 export function bareTitle(title: string): string {
@@ -101,90 +104,97 @@ export function knownArea(title: string): { area: string; tier: Tier } | null {
   return tier === undefined ? null : { area: word.charAt(0).toUpperCase() + word.slice(1), tier };
 }
 
-type Meaning = Pick<Part, 'kind' | 'tier' | 'area'>;
-
 /** What a heading of a review announces, or null. */
 export function meaningOfHeading(heading: string, isFirst: boolean): Meaning | null {
   const title = bareTitle(heading);
-  const plain = (kind: SectionKind): Meaning => ({ kind, tier: 0, area: '' });
+  const plain = (kind: Kind): Meaning => ({ kind, tier: 0, area: '' });
   if (isFirst && TITLE.test(title) && !/^[\w\s-]*\bverdict\s*[:=]/i.test(title)) return plain('title');
-  const before = BEFORE_TIERS.find(([, pattern]) => pattern.test(title));
-  if (before) return plain(before[0]);
-  const tier = TIERS.find(([, pattern]) => pattern.test(title));
-  if (tier && SETTLED.test(title)) return plain('previous');
-  if (tier) {
-    // "Tier 1: BLOCKING Issues (Security)"
-    const areas = (title.match(/\p{L}+/gu) ?? []).flatMap((word) => knownArea(word)?.area ?? []);
-    return { kind: 'tier', tier: tier[0], area: areas.length === 1 ? (areas[0] ?? '') : '' };
-  }
-  const after = AFTER_TIERS.find(([, pattern]) => pattern.test(title));
-  if (after) return plain(after[0]);
-  return TITLE.test(title) ? plain('title') : null;
+  const [found] = HEADINGS.find(([, pattern]) => pattern.test(title)) ?? [TITLE.test(title) ? 'title' : null];
+  if (found === null || typeof found === 'string') return found === null ? null : plain(found);
+  if (SETTLED.test(title)) return plain('previous');
+  // "Tier 1: BLOCKING Issues (Security)"
+  const areas = (title.match(/\p{L}+/gu) ?? []).flatMap((word) => knownArea(word)?.area ?? []);
+  return { kind: 'tier', tier: found, area: areas.length === 1 ? (areas[0] ?? '') : '' };
 }
 
 function newPart(title: string, depth: number, meaning: Pick<Part, 'kind'> & Partial<Part>): Part {
   return { title, depth, tier: 0, area: '', blocks: [], ...meaning };
 }
 
+/** A line that is meant to be a heading stands below all real ones. */
+const LOWEST = 6;
+
 /** The document as a flat list of parts, one for each heading, in order. */
-export function outlineOf(root: Root, text: string): Part[] {
-  let current = newPart('', 0, { kind: 'preamble' });
-  const parts = [current];
-  const open = (part: Part): void => {
-    current = part;
+export function outlineOf({ root, text }: { root: Root; text: string }): Part[] {
+  let part = newPart('', 0, { kind: 'preamble' });
+  const parts = [part];
+  const begin = (title: string, depth: number): void => {
+    part = partOf(title, depth, part, parts.length === 1);
     parts.push(part);
   };
-  const take = (node: RootContent, next: RootContent | undefined): void => {
-    if (node.type === 'heading' && isRealHeading(node, text)) {
-      open(partOf(plainText(node), node.depth, current, parts.length === 1));
-      return;
+  for (const [index, given] of root.children.entries()) {
+    if (given.type === 'heading' && isRealHeading(given, text)) {
+      begin(plainText(given), given.depth);
+      continue;
     }
-    const informal = node.type === 'paragraph' ? informalPart(node, current, next) : null;
-    if (informal) open(informal);
-    else current.blocks.push(node);
-    if (!informal || node.type !== 'paragraph' || informal.blocks.length > 0) return;
-    // Boxes may follow in the same line, or on the next lines of the paragraph; so may a second heading.
-    const rest = afterFirstLine(node);
-    if (linesOf(node).length > 1 + (rest ? linesOf(rest).length : 0)) current.blocks.push(node);
-    else if (rest) take(rest, next);
-  };
-  for (const [index, node] of root.children.entries()) take(node, root.children[index + 1]);
+    const node = given.type === 'heading' ? { ...given, type: 'paragraph' as const } : given;
+    const lines = linesOf(node);
+    if (isCoverage(node) && !['tier', 'verdict', 'coverage'].includes(part.kind)) begin('Coverage', LOWEST);
+    const isAboveList = root.children[index + 1]?.type === 'list';
+    while (node.type === 'paragraph' && lines[0] && isTitle(lines[0], part, isAboveList && lines.length === 1))
+      begin(lines.shift()?.text ?? '', LOWEST);
+    if (node.type === 'paragraph' && lines[0] && endsTiers(lines[0], part)) begin('Verdict', LOWEST);
+    if (node.type !== 'paragraph' || lines.length > 0) part.blocks.push({ node, lines });
+  }
   return parts;
 }
 
-function afterFirstLine(node: Paragraph): Paragraph | null {
-  const at = node.children.findIndex(
-    (child) => child.type === 'break' || (child.type === 'text' && child.value.includes('\n')),
-  );
-  const child = node.children[at];
-  if (!child) return null;
-  const text = child.type === 'text' ? child.value.slice(child.value.indexOf('\n') + 1) : '';
-  const rest = node.children.slice(at + 1);
-  return { ...node, children: text === '' ? rest : [{ type: 'text', value: text }, ...rest] };
+/** A rule right below a paragraph makes it a heading in Markdown, but is meant as a rule. */
+function isRealHeading(heading: Heading, text: string): boolean {
+  if (text.startsWith('#', heading.position?.start.offset)) return true;
+  const title = plainText(heading);
+  return title.length < 60 && !/^\[|\n/.test(title) && meaningOfHeading(title, false) !== null;
 }
 
-/** A rule under a paragraph turns it into a heading by accident; boxes and sentences are no headings. */
-function isRealHeading(node: Heading, text: string): boolean {
-  if (text[node.position?.start.offset ?? 0] === '#') return true;
-  const [line, ...more] = linesOf(node);
-  if (!line || more.length > 0 || line.box !== null || line.text.length >= 60) return false;
-  return meaningOfHeading(line.text, false) !== null;
+/**
+ * Whether a line of a paragraph is meant to be a heading: a bold line, `##Heading` without its space or the bare word Verdict,
+ * if it names a section, an area inside a tier, or stands above a list there.
+ */
+function isTitle({ text, bold }: Line, { kind }: Part, isAboveList: boolean): boolean {
+  const isMarked = bold === 'all' || /^#{1,6}[^#\s].{0,79}$|^(?:final |overall )?verdict:?$/i.test(text);
+  const meaning = isMarked ? meaningOfHeading(text, false) : null;
+  // The coverage section has a verdict and a calculation of its own.
+  const isOwn = kind === 'coverage' && bold === 'all' && meaning?.kind !== 'tier' && meaning?.kind !== 'questions';
+  if (!isMarked || isOwn) return false;
+  const isArea = knownArea(text) !== null || (isAboveList && text.split(/\s+/).length <= 3);
+  return meaning !== null || (kind === 'tier' && isArea);
 }
 
-function partOf(title: string, level: number, current: Part, isFirst: boolean): Part {
+/** The table or the calculation of a coverage section that lost its heading; the verdict that follows is its own. */
+function isCoverage(node: RootContent): boolean {
+  if (node.type === 'table') return /require/i.test(plainText(node.children[0]));
+  return node.type === 'paragraph' && /^\W*(?:requirement |test )?coverage\b/i.test(plainText(node));
+}
+
+/** A labelled verdict ends the tiers and questions above it, even without a heading. */
+function endsTiers({ said }: Line, { kind }: Part): boolean {
+  const isInside = kind === 'tier' || kind === 'questions';
+  return isInside && /^\W*(?:\w+ ){0,2}verdict\b/i.test(said) && labelledVerdict(said) !== null;
+}
+
+function partOf(title: string, level: number, { kind, tier, depth }: Part, isFirst: boolean): Part {
   const meaning = meaningOfHeading(title, isFirst);
   const area = knownArea(title);
-  const { kind, tier, depth } = current;
   const inside = level > depth;
   if (kind === 'tier' && (inside || area)) {
-    const leaves = meaning && (['verdict', 'questions'].includes(meaning.kind) || meaning.tier !== 0);
-    if (leaves && !area) return newPart(title, level, meaning);
-    return newPart(title, depth, { kind, tier, area: area?.area ?? bareTitle(title) });
+    const leaves =
+      !area && meaning && (meaning.tier !== 0 || meaning.kind === 'verdict' || meaning.kind === 'questions');
+    if (!leaves) return newPart(title, depth, { kind, tier, area: area?.area ?? bareTitle(title) });
   }
-  const endsCoverage = meaning?.kind === 'tier' || meaning?.kind === 'questions';
   const stays =
     kind === 'previous' ||
-    (kind === 'coverage' && !endsCoverage) ||
+    // The coverage section has a verdict of its own.
+    (kind === 'coverage' && meaning?.kind !== 'tier' && meaning?.kind !== 'questions') ||
     (!meaning && ['pre-flight', 'open-questions', 'verdict'].includes(kind));
   if (inside && stays) return newPart(title, depth, { kind });
   if (meaning) return newPart(title, level, meaning);
@@ -192,36 +202,11 @@ function partOf(title: string, level: number, current: Part, isFirst: boolean): 
   return area ? newPart(title, level - 1, { kind: 'tier', ...area }) : newPart(title, level, { kind: 'other' });
 }
 
-/** A bold line, a `##Heading` without its space, or the bare word before the boxes, where it can only be a heading. */
-function informalPart(node: Paragraph, current: Part, next: RootContent | undefined): Part | null {
-  const { kind, tier, depth } = current;
-  const [line, ...more] = linesOf(node);
-  if (!line || line.box !== null || kind === 'previous') return null;
-  // A verdict below the tiers or the questions ends them even without a heading of its own.
-  if (
-    (kind === 'tier' || kind === 'questions') &&
-    /^\W*(?:\w+ ){0,2}verdict\b/i.test(line.text) &&
-    labelledVerdict(line.text)
-  )
-    return newPart('', 2, { kind: 'verdict', blocks: [node] });
-  const hash = /^(#{1,6})(?=[^#\s])/.exec(line.text);
-  const [first] = node.children;
-  const isBold = first?.type === 'strong' && bareTitle(plainText(first)) === bareTitle(line.text);
-  const isBare = /^(?:final |overall )?verdict:?$/i.test(line.text);
-  if (line.text.length > 80 || (!hash && !isBold && !isBare)) return null;
-  const areaPart = (area: string): Part => newPart(line.text, depth, { kind: 'tier', tier, area });
-  const area = knownArea(line.text);
-  if (kind === 'tier' && area) return areaPart(area.area);
-  const meaning = meaningOfHeading(line.text, false);
-  const closesCoverage = meaning?.kind === 'tier' || meaning?.kind === 'questions' || hash !== null;
-  if (meaning && kind === 'coverage' && !closesCoverage) return null;
-  if (meaning && meaning.kind !== 'title' && !(meaning.kind === 'tier' && meaning.tier === 0))
-    return newPart(line.text, hash?.[1]?.length ?? 2, meaning);
-  const namesArea = isBold && more.length === 0 && next?.type === 'list' && line.text.split(/\s+/).length <= 3;
-  return kind === 'tier' && namesArea ? areaPart(bareTitle(line.text)) : null;
+export function linesIn({ blocks }: Part): Line[] {
+  return blocks.flatMap(({ lines }) => lines);
 }
 
 /** Whether any section is there that only a review has. */
-export function hasReviewSections(parts: Part[]): boolean {
+export function hasReviewSections(parts: readonly Part[]): boolean {
   return parts.some(({ kind }) => ['tier', 'verdict', 'pre-flight', 'coverage'].includes(kind));
 }

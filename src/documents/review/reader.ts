@@ -1,71 +1,54 @@
-import type { RootContent } from 'mdast';
 import { isLld } from '../lld/sections.ts';
 import { normaliseText } from '../markdown.ts';
 import { doubtsOf } from './doubts.ts';
-import { type FencedDocument, parseFenced } from './fences.ts';
+import { rulingsIn } from './finding-state.ts';
 import { findingsOf } from './findings.ts';
-
 import { findJson, isErrorObject, markdownOf } from './json.ts';
-import { hasReviewSections, knownArea, outlineOf, type Part } from './outline.ts';
-import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf, rulingsIn } from './parts.ts';
+import { type Block, textOf } from './lines.ts';
+import { hasReviewSections, knownArea, linesIn, outlineOf, type Part } from './outline.ts';
+import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf } from './parts.ts';
+import { repairFences, repairMojibake, type Source } from './repair.ts';
 import type { Finding, Review, ReviewProblem, ReviewProblemCode, Verdict } from './review.ts';
-import { blockText, type Line, linesOf, repairMojibake } from './text.ts';
 import { readVerdict, type VerdictReading } from './verdict.ts';
 
 export { isTrustworthy, type Review } from './review.ts';
 
-/** What a provider or a command-line agent prints when there is no answer; looked for where no verdict is stated. */
+/** What a provider or a command-line agent prints when there is no answer; looked for only if no verdict is stated. */
 const ERROR_FIRST =
   /^\W*(?:api error|error\b|fatal\b|exception\b|traceback\b|[45]\d\d\b|(?:i['’]m|i am) sorry\b)|^\s*<(?:!doctype|html|\?xml)/i;
 const ERROR =
   /\b(?:overloaded|too many requests|internal server error|bad gateway|service unavailable|unauthori[sz]ed|fetch failed)\b|\b(?:usage|rate|quota|token)[\s-]?limit|\b(?:quota|credit|context length|prompt is too long)\b|\b(?:i can(?:['’]?t|not)|i am unable to) (?:help|assist|review|provide|complete)\b|\b(?:request|connection) (?:timed out|refused|failed)\b|\bE(?:CONN\w+|TIMEDOUT|NOTFOUND)\b/i;
 const LONGEST_ERROR = 4000;
 
-const NOTHING: Review = {
-  verdict: null,
-  problems: [],
-  findings: [],
-  openQuestions: [],
-  questionsForOrchestrator: [],
-  coverage: null,
-  preFlight: null,
-  title: null,
-  summary: null,
-  rulings: [],
-};
+/** A reply with its outline and what that says about the verdict. */
+interface ReadReply {
+  given: Source;
+  isUnbalanced: boolean;
+  parts: Part[];
+  reading: VerdictReading;
+}
 
-/** Reads a review in whatever form a reviewer's reply has. Never throws: what is wrong with it is in `problems`. */
+function readReply(text: string): ReadReply {
+  const { given, repaired, unbalanced } = repairFences(text);
+  const parts = outlineOf(repaired);
+  return { given, isUnbalanced: unbalanced, parts, reading: readVerdict(parts) };
+}
+
+function noReview(code: ReviewProblemCode, message: string): Review {
+  const nothing = { verdict: null, coverage: null, preFlight: null, title: null, summary: null };
+  const empty = { findings: [], openQuestions: [], questionsForOrchestrator: [], rulings: [] };
+  return { ...nothing, ...empty, problems: [{ code, severity: 'error', message }] };
+}
+
+/** Reads a review in whatever form a reviewer's reply has. Never throws: `problems` says what is wrong with it. */
 export function readReview(source: string): Review {
   const { text, damaged } = repairMojibake(normaliseText(source));
-  if (text.trim() === '') return { ...NOTHING, problems: [problem('empty', 'error', 'The reply is empty.')] };
-  const { document, parts } = outlineOfText(text);
-  const noted = damaged ? [problem('mojibake', 'warning', 'Text was decoded with the wrong character set.')] : [];
-  const review = hasReviewSections(parts)
-    ? readOutline(document, parts)
-    : (readUnstructured(document, parts) ?? readOutline(document, parts));
-  return { ...review, problems: [...noted, ...review.problems] };
-}
-
-function outlineOfText(text: string): { document: FencedDocument; parts: Part[] } {
-  const document = parseFenced(text);
-  const readable = document.recovered ?? document;
-  return { document, parts: outlineOf(readable.root, readable.text) };
-}
-
-function readOutline(document: FencedDocument, parts: Part[]): Review {
-  const reading = readVerdict(parts);
-  const stated = soleVerdict(reading);
-  if (!document.unbalanced) return readParts(parts, reading, stated);
-  // An approval is taken only from text that no reading of the document puts into a code block.
-  const isHidden =
-    stated === 'APPROVED' &&
-    document.recovered !== null &&
-    soleVerdict(readVerdict(outlineOf(document.root, document.text))) !== 'APPROVED';
-  const verdict = isHidden ? null : stated;
-  const review = readParts(parts, reading, verdict);
-  const severity = verdict === null ? 'error' : 'warning';
-  const unbalanced = problem('unbalanced-fence', severity, 'A code fence is opened and never closed.');
-  return { ...review, problems: [unbalanced, ...review.problems] };
+  if (text.trim() === '') return noReview('empty', 'The reply is empty.');
+  const reply = readReply(text);
+  const review = (hasReviewSections(reply.parts) ? null : readUnstructured(reply)) ?? readOutline(reply);
+  if (!damaged) return review;
+  const message = 'Text was decoded with the wrong character set.';
+  return { ...review, problems: [{ code: 'mojibake', severity: 'warning', message }, ...review.problems] };
 }
 
 /** Why a reply is no review at all but a failure of the provider, or null. */
@@ -74,39 +57,42 @@ export function unusableReview(source: string): string | null {
   return failure?.message ?? null;
 }
 
-/** The one verdict that is stated. A ticked box counts even when the words beside it name a condition. */
-function soleVerdict({ verdicts, untickedOnly }: VerdictReading): Verdict | null {
-  const [verdict] = verdicts;
-  return verdict !== undefined && verdicts.size === 1 && !untickedOnly ? verdict : null;
-}
-
-/** A reply without the sections of a review: JSON, an error in its place, or null when prose has to do. */
-function readUnstructured({ text, root }: FencedDocument, parts: Part[]): Review | null {
-  const json = findJson(text, root);
-  if (json === 'damaged')
-    return { ...NOTHING, problems: [problem('damaged-json', 'error', 'The JSON in the reply can’t be parsed.')] };
-  const markdown = json && markdownOf(json.value, json.source);
+/** A reply without the sections of a review: JSON, an error in its place, or null if it is prose. */
+function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
+  const { text } = given;
+  const json = findJson(text, given.root);
+  if (json === 'damaged') return noReview('damaged-json', 'The JSON in the reply can’t be parsed.');
+  const markdown = json && markdownOf(json.value);
   if (json && markdown) {
     const [before = '', after = ''] = text.split(json.source).map((part) => part.replace(/^\s*`{3,}\w*\s*$/gm, ''));
     return readReview(`${before}\n\n${markdown}${after}`);
   }
   const isTitled = parts.some(({ kind }) => kind === 'title' || kind === 'identity');
-  const isSilent = !saysVerdict(readVerdict(parts)) && !isTitled && text.length <= LONGEST_ERROR;
+  const isSilent = !saysVerdict(reading) && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
     (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
-  if (!isError) return null;
-  return { ...NOTHING, problems: [problem('error-banner', 'error', 'An error message stands in place of a review.')] };
+  return isError ? noReview('error-banner', 'An error message stands in place of a review.') : null;
+}
+
+/** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
+function soleVerdict({ verdicts, untickedOnly }: VerdictReading): Verdict | null {
+  const [verdict] = verdicts;
+  return verdict !== undefined && verdicts.size === 1 && !untickedOnly ? verdict : null;
 }
 
 function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boolean {
   return verdicts.size > 0 || untickedOnly || qualified;
 }
 
-function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | null): Review {
+function readOutline(reply: ReadReply): Review {
+  const { given, isUnbalanced, parts, reading } = reply;
+  const stated = soleVerdict(reading);
+  // An approval is taken only from text that no reading of the document puts into a code block.
+  const isHidden = stated === 'APPROVED' && isUnbalanced && soleVerdict(readVerdict(outlineOf(given))) !== 'APPROVED';
   const preFlight = preFlightOf(parts);
   const hasTiers = parts.some(({ kind }) => kind === 'tier');
   const gateDecides = preFlight === 'FAILED' && reading.verdicts.size === 0 && !reading.qualified && !hasTiers;
-  const verdict = gateDecides ? 'REVISE' : stated;
+  const verdict = gateDecides ? 'REVISE' : isHidden ? null : stated;
   const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
   const { findings, unranked } = findingsOf(parts, verdict);
   if (preFlight === 'FAILED' && verdict !== 'APPROVED') findings.unshift(...gateFindings(parts));
@@ -121,37 +107,62 @@ function readParts(parts: Part[], reading: VerdictReading, stated: Verdict | nul
     coverage: coverageOf(parts),
     preFlight,
     title: title?.title ?? null,
-    summary: textOf(parts, 'summary') || null,
-    rulings: rulingsIn(
-      parts.filter(({ kind }) => kind !== 'coverage').flatMap((part) => part.blocks.flatMap((node) => linesOf(node))),
-    ),
+    summary: saidIn(parts, 'summary') || null,
+    rulings: rulingsIn(parts.filter(({ kind }) => kind !== 'coverage').flatMap(linesIn)),
   };
   const facts = { ...review, unranked, unanswered: [...review.questionsForOrchestrator, ...unanswered] };
   const doubts = verdict === 'APPROVED' ? doubtsOf(parts, reading, facts) : [];
-  return {
-    ...review,
-    problems: [
-      ...(gateDecides ? [] : verdictProblems(reading, verdict)),
-      ...doubts.map((doubt) => problem('approval-in-doubt', 'error', doubt)),
-      ...contradictions(parts, review),
-    ],
-  };
+  return { ...review, problems: problemsOf(reply, review, doubts) };
 }
 
-function textOf(parts: Part[], kind: Part['kind'], isWanted?: (node: RootContent) => boolean): string {
+function saidIn(parts: Part[], kind: Part['kind'], isWanted: (block: Block) => boolean = () => true): string {
   const blocks = parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks);
-  return blockText(isWanted ? blocks.filter(isWanted) : blocks);
+  return textOf(blocks.filter(isWanted).flatMap(({ lines }) => lines));
 }
 
 /** A short rejection without tiers ("# Governance Verdict: BLOCK" and a paragraph): its reason is what has to be fixed. */
 function statedReason(parts: Part[], { rejection }: VerdictReading): Finding[] {
-  const text = rejection ?? (textOf(parts, 'verdict', isSentences) || textOf(parts, 'summary', isSentences));
+  const isReason = ({ node, lines }: Block): boolean =>
+    node.type === 'paragraph' && lines.every(({ said, box }) => box === null && !/^(?:#|\W*verdict\b)/i.test(said));
+  const text = rejection ?? (saidIn(parts, 'verdict', isReason) || saidIn(parts, 'summary', isReason));
   return text.split(/\s+/).length > 5 ? [{ tier: 1, area: '', text }] : [];
 }
 
-function isSentences(node: RootContent): boolean {
-  const isSaid = ({ text, box }: Line): boolean => box === null && !/^(?:#|\W*verdict\b)/i.test(text);
-  return node.type === 'paragraph' && linesOf(node).every(isSaid);
+/** Why the verdict is missing or can't be relied on, and what else is odd about the document. */
+function problemsOf({ isUnbalanced, parts, reading }: ReadReply, review: Review, doubts: string[]): ReviewProblem[] {
+  const { verdict, findings, preFlight } = review;
+  const { verdicts, untickedOnly, qualified } = reading;
+  const isApproved = verdict === 'APPROVED';
+  const hasTierOne = parts.some((part) => part.tier === 1 && beginsTier(part));
+  const isTwofold = verdicts.size > 1;
+  const isQualified = !isTwofold && qualified && (verdict === null || isApproved);
+  const why = untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
+  const rows: [holds: boolean, ReviewProblemCode, ReviewProblem['severity'], message: string][] = [
+    [isUnbalanced, 'unbalanced-fence', verdict === null ? 'error' : 'warning', 'A code fence is never closed.'],
+    [isTwofold, 'two-verdicts', 'error', `It states more than one verdict: ${[...verdicts].join(', ')}.`],
+    [isQualified, 'conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.'],
+    [verdict === null && !isTwofold && !isQualified, 'no-verdict', 'error', why],
+    ...doubts.map((doubt): (typeof rows)[number] => [true, 'approval-in-doubt', 'error', doubt]),
+    [
+      isApproved && preFlight === 'FAILED',
+      'approved-with-failed-gate',
+      'error',
+      'It is APPROVED although the Pre-Flight gate FAILED.',
+    ],
+    [
+      verdict === 'REVISE' && !findings.some(({ tier }) => tier < 3),
+      'revise-without-findings',
+      'warning',
+      'It asks for a revision without a Tier 1 or Tier 2 finding.',
+    ],
+    [
+      startsInTheMiddle(parts),
+      'starts-in-the-middle',
+      isApproved && !hasTierOne ? 'error' : 'warning',
+      'The beginning of the review is missing.',
+    ],
+  ];
+  return rows.filter(([holds]) => holds).map(([, code, severity, message]) => ({ code, severity, message }));
 }
 
 /** The tier's own heading: below it nothing of the tier is missing. */
@@ -160,57 +171,21 @@ function beginsTier({ kind, title }: Part): boolean {
 }
 
 function startsInTheMiddle(parts: Part[]): boolean {
-  const [preamble, first] = parts;
-  if (!preamble || !first || !hasReviewSections(parts)) return false;
-  const hasBeginning = parts.some(({ kind }) => kind === 'title' || kind === 'identity' || kind === 'summary');
-  if (hasBeginning && preamble.blocks.length === 0) return false;
-  const opening = blockText(preamble.blocks);
-  if (opening !== '') return /^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(opening) || preamble.blocks[0]?.type === 'list';
-  return first.kind === 'questions' || (first.kind === 'tier' && (first.tier > 1 || !beginsTier(first)));
+  const [preamble] = parts;
+  const first = parts.find(({ kind }) => kind === 'tier' || kind === 'questions');
+  if (!preamble || !hasReviewSections(parts)) return false;
+  const opening = textOf(linesIn(preamble));
+  if (/^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(opening) || preamble.blocks[0]?.node.type === 'list') return true;
+  if (parts.some(({ kind }) => kind === 'title' || kind === 'identity' || kind === 'summary')) return false;
+  return first !== undefined && (first.kind === 'questions' || first.tier > 1 || !beginsTier(first));
 }
 
-function problem(code: ReviewProblemCode, severity: ReviewProblem['severity'], message: string): ReviewProblem {
-  return { code, severity, message };
-}
-
-/** Why there is no verdict, or more than one. */
-function verdictProblems(
-  { verdicts, qualified, untickedOnly }: VerdictReading,
-  verdict: Verdict | null,
-): ReviewProblem[] {
-  if (verdicts.size > 1)
-    return [problem('two-verdicts', 'error', `It states more than one verdict: ${[...verdicts].join(', ')}.`)];
-  if (qualified && (verdict === null || verdict === 'APPROVED'))
-    return [problem('conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.')];
-  const why = untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
-  return verdict === null ? [problem('no-verdict', 'error', why)] : [];
-}
-
-/** What else keeps a verdict from being relied on, or is odd about it. */
-function contradictions(parts: Part[], { verdict, findings, preFlight }: Review): ReviewProblem[] {
-  const problems: ReviewProblem[] = [];
-  if (verdict === 'APPROVED' && preFlight === 'FAILED') {
-    const message = 'It is APPROVED although the Pre-Flight gate FAILED.';
-    problems.push(problem('approved-with-failed-gate', 'error', message));
-  }
-  if (verdict === 'REVISE' && !findings.some(({ tier }) => tier < 3)) {
-    const message = 'It asks for a revision without a Tier 1 or Tier 2 finding.';
-    problems.push(problem('revise-without-findings', 'warning', message));
-  }
-  if (startsInTheMiddle(parts)) {
-    const hidesTierOne = verdict === 'APPROVED' && !parts.some((part) => part.tier === 1 && beginsTier(part));
-    const severity = hidesTierOne ? 'error' : 'warning';
-    problems.push(problem('starts-in-the-middle', severity, 'The beginning of the review is missing.'));
-  }
-  return problems;
-}
-
-/** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is none. */
+/** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is not. */
 export function isReview(source: string): boolean {
   const { text } = repairMojibake(normaliseText(source));
   if (text.trim() === '' || isLld(text)) return false;
-  const { document, parts } = outlineOfText(text);
-  if (saysVerdict(readVerdict(parts))) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
+  const { given, parts, reading } = readReply(text);
+  if (saysVerdict(reading)) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
   const isTitled = parts.some(({ kind }) => kind === 'title');
   // Headings that hardly any other document has; one of them is enough below a title.
   const telling = parts.filter(
@@ -219,7 +194,7 @@ export function isReview(source: string): boolean {
   const kinds = new Set(telling.map(({ kind, tier }) => `${kind} ${tier}`));
   if (kinds.size > 1 || (kinds.size === 1 && (isTitled || kinds.has('pre-flight 0')))) return true;
   if (isTitled && parts.some(({ kind }) => ['verdict', 'summary', 'coverage'].includes(kind))) return true;
-  const json = findJson(document.text, document.root);
-  if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(document.text);
-  return json !== null && markdownOf(json.value, json.source) !== null;
+  const json = findJson(given.text, given.root);
+  if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(given.text);
+  return json !== null && markdownOf(json.value) !== null;
 }

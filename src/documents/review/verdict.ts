@@ -1,43 +1,45 @@
-import type { Code, RootContent, Table } from 'mdast';
-import { plainText } from '../markdown.ts';
 import { jsonVerdicts, parseLenientJson } from './json.ts';
-import { bareTitle, type Part } from './outline.ts';
+import type { Block, Line } from './lines.ts';
+import { bareTitle, linesIn, type Part } from './outline.ts';
 import type { Verdict } from './review.ts';
-import { type Line, linesOf } from './text.ts';
 import {
-  foreignLabel,
   labelledVerdict,
   offersChoice,
   standsAlone,
+  VERDICT_LABEL,
   type VerdictWord,
   verdictWord,
+  wholeStatement,
 } from './verdict-word.ts';
 
-const HEADING_LABEL =
-  /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
-/** Where boxes have another meaning, a lone ticked verdict word is none. */
+/** Where boxes have another meaning, a lone ticked verdict word states nothing. */
 const BOXES_ANYWHERE: Part['kind'][] = ['preamble', 'title', 'summary', 'other', 'identity'];
 const SILENT: Part['kind'][] = ['coverage', 'previous', 'open-questions'];
+const QUIET: Part['kind'][] = ['tier', 'questions'];
+const HEADING_LABEL =
+  /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
+/** Below a heading in any other language, the word alone is enough. */
+const BARE_WORD = /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/;
 
 /** What the document says about its verdict, before anything is concluded from it. */
 export interface VerdictReading {
   verdicts: Set<Verdict>;
-  /** Verdict boxes are there, and none of them is ticked. */
+  /** There are verdict boxes, and none of them is ticked. */
   untickedOnly: boolean;
   /** An approval that continues as a sentence: "APPROVED once the loop is bounded". */
   qualified: boolean;
-  /** Where prose is all there is: the paragraph that rejects, which is then the finding too. */
+  /** The paragraph that rejects, if prose is all there is; it is the finding too. */
   rejection: string | null;
-  /** The part that approves, and the number of the line in it. */
-  approval: { part: Part; line: number } | null;
+  /** The part and the line that approve; line null: its heading, or an object in it. */
+  approval: { part: Part; line: Line | null } | null;
   /** What a JSON block beside the verdict calls blocking. */
   blocking: string[];
 }
 
 /**
  * Statements count where a reviewer puts a verdict: in the boxes and plain lines of a verdict section, in a heading
- * ("Governance Verdict: BLOCK"), in a labelled line or a table's cell, as the very first line, and in a set of verdict
- * boxes that lost its heading. The coverage section has a verdict of its own, and earlier reviews are history.
+ * ("Governance Verdict: BLOCK"), in a labelled line or a table's cell, as the very first or last line, and in a set of
+ * verdict boxes that lost its heading. The coverage section has a verdict of its own, and earlier reviews are history.
  */
 export function readVerdict(parts: Part[]): VerdictReading {
   const reading: VerdictReading = {
@@ -48,40 +50,41 @@ export function readVerdict(parts: Part[]): VerdictReading {
     approval: null,
     blocking: [],
   };
-  const ticks: boolean[] = [];
-  const state = (word: VerdictWord | null, part: Part, line: number): void => {
-    if (!word || offersChoice(word)) return;
-    if (word.verdict === 'APPROVED' && !standsAlone(word)) reading.qualified = true;
-    else reading.verdicts.add(word.verdict);
-    if (word.verdict === 'APPROVED') reading.approval ??= { part, line };
+  const add = (verdict: Verdict, part: Part, line: Line | null): void => {
+    reading.verdicts.add(verdict);
+    if (verdict === 'APPROVED') reading.approval ??= { part, line };
   };
-  for (const [at, part] of parts.entries()) {
-    if (SILENT.includes(part.kind)) continue;
-    state(wordInHeading(part), part, -1);
-    const isVerdict = part.kind === 'verdict';
-    const isQuiet = part.kind === 'tier' || part.kind === 'questions';
-    let number = 0;
-    for (const [index, node] of part.blocks.entries()) {
-      if (isVerdict && node.type === 'code') readStructure(node, reading, part);
-      const lines = linesOf(node);
-      const boxes = verdictBoxes(lines);
-      const isLegend = isVerdict || new Set(boxes.map(({ verdict }) => verdict)).size > 1;
-      for (const { verdict, ticked, line } of isLegend || BOXES_ANYWHERE.includes(part.kind) ? boxes : []) {
-        ticks.push(ticked);
-        if (ticked) reading.verdicts.add(verdict);
-        if (ticked && verdict === 'APPROVED') reading.approval ??= { part, line: number + line };
+  const state = (word: VerdictWord | null, part: Part, line: Line | null): void => {
+    if (!word || offersChoice(word)) return;
+    if (word.verdict !== 'APPROVED' || standsAlone(word)) add(word.verdict, part, line);
+    else {
+      reading.qualified = true;
+      reading.approval ??= { part, line };
+    }
+  };
+  const first = parts[0]?.blocks[0]?.lines[0];
+  const lastBlock = parts.at(-1)?.blocks.at(-1);
+  const last = lastBlock?.lines.length === 1 ? lastBlock.lines[0] : undefined;
+  const ticks: boolean[] = [];
+  for (const part of parts.filter(({ kind }) => !SILENT.includes(kind))) {
+    const { kind } = part;
+    state(wordInHeading(part), part, null);
+    const boxes = linesIn(part).flatMap((line) => verdictBox(line) ?? []);
+    const isLegend = kind === 'verdict' || new Set(boxes.map(({ verdict }) => verdict)).size > 1;
+    for (const { verdict, ticked, line } of isLegend || BOXES_ANYWHERE.includes(kind) ? boxes : []) {
+      ticks.push(ticked);
+      if (ticked) add(verdict, part, line);
+    }
+    for (const block of part.blocks) {
+      const { stated, blocking } = kind === 'verdict' ? structureIn(block) : { stated: [], blocking: [] };
+      for (const word of stated) add(word.verdict, part, null);
+      reading.blocking.push(...blocking);
+      if (QUIET.includes(kind) && block.node.type !== 'paragraph') continue;
+      for (const line of statementsIn(block).filter(({ box, depth }) => box === null && depth === 0)) {
+        const isPlace = kind === 'verdict' || line === first || (kind === 'other' && BARE_WORD.test(line.said));
+        const word = isPlace ? plainStatement(line.said) : line === last ? wholeStatement(line.said) : null;
+        state(labelledVerdict(line.said) ?? word, part, line);
       }
-      const isSkipped = isCoverageTalk(part, index);
-      if (node.type === 'table' && !isQuiet && !isSkipped) state(wordInTable(node), part, number + 1);
-      for (const [offset, line] of lines.entries()) {
-        if (isSkipped || line.box !== null || (isQuiet && node.type !== 'paragraph') || line.nested) continue;
-        const isFirst = at === 0 && index === 0 && offset === 0;
-        const isPlace = isVerdict || isFirst || (part.kind === 'other' && isBareWord(line.text));
-        const isLast = at === parts.length - 1 && index === part.blocks.length - 1 && lines.length === 1;
-        const word = isPlace ? plainStatement(line.text) : isLast ? wholeStatement(line.text) : null;
-        state(labelledVerdict(line.text) ?? word, part, number + offset);
-      }
-      number += lines.length;
     }
   }
   reading.untickedOnly = ticks.length > 0 && !ticks.includes(true);
@@ -89,30 +92,32 @@ export function readVerdict(parts: Part[]): VerdictReading {
   return reading;
 }
 
+/** The lines of a block as statements; below a column called Verdict, a row says `Verdict: APPROVED`, `Reviewer: …`. */
+export function statementsIn({ node, lines }: Block): Line[] {
+  const [head, ...rows] = lines;
+  if (node.type !== 'table' || !head || rows.length === 0) return lines;
+  const columns = head.said.split(' | ');
+  if (!columns.some((name) => VERDICT_LABEL.test(name))) return rows;
+  return rows.flatMap((row) =>
+    row.said.split(' | ').map((cell, index) => ({ ...row, said: `${columns[index] ?? ''}: ${cell}` })),
+  );
+}
+
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
-function readStructure(node: Code, reading: VerdictReading, part: Part): void {
-  const value = /^(?:json.*)?$/i.test(node.lang ?? '') ? parseLenientJson(node.value) : null;
-  if (value === null) return;
-  const { stated, blocking } = jsonVerdicts(value, node.value);
-  for (const word of stated.map(verdictWord)) if (word && !offersChoice(word)) reading.verdicts.add(word.verdict);
-  if (reading.verdicts.has('APPROVED')) reading.approval ??= { part, line: 0 };
-  reading.blocking.push(...blocking);
+function structureIn({ node }: Block): { stated: VerdictWord[]; blocking: string[] } {
+  const isJson = node.type === 'code' && /^(?:json.*)?$/i.test(node.lang ?? '');
+  const value = isJson ? parseLenientJson(node.value) : null;
+  const { stated, blocking } = isJson && value !== null ? jsonVerdicts(value) : { stated: [], blocking: [] };
+  return { stated: stated.flatMap((said) => verdictWord(said) ?? []).filter((word) => !offersChoice(word)), blocking };
 }
 
-function wordInHeading(part: Part): VerdictWord | null {
-  const title = bareTitle(part.title);
-  if (part.kind === 'title' || part.kind === 'tier' || title === '') return null;
-  if (part.kind === 'other' && foreignLabel(title) !== null) return labelledVerdict(title);
-  const isVerdict = part.kind === 'verdict';
-  const said = (isVerdict ? HEADING_LABEL.exec(title)?.[1] : undefined) ?? title;
-  return isVerdict ? verdictWord(said) : wholeStatement(said);
-}
-
-/** A column called Verdict with one row. */
-function wordInTable({ children: [head, row, ...more] }: Table): VerdictWord | null {
-  const isVerdict = /^\W*(?:final |overall )?(?:verdict|decision)\W*$/i;
-  const column = head?.children.findIndex((cell) => isVerdict.test(plainText(cell))) ?? -1;
-  return column < 0 || !row || more.length > 0 ? null : plainStatement(plainText(row.children[column]));
+/** A title may be about verdicts; only one that is nothing else behind its colon states one. */
+function wordInHeading({ kind, title: given }: Part): VerdictWord | null {
+  const title = bareTitle(given);
+  if (kind === 'title') return title.includes(':') ? wholeStatement(title.replace(/^.*:/, '')) : null;
+  if (kind === 'verdict') return verdictWord(HEADING_LABEL.exec(title)?.[1] ?? title);
+  if (kind === 'other' && title.includes(':')) return labelledVerdict(title);
+  return kind === 'tier' ? null : wholeStatement(title);
 }
 
 function plainStatement(text: string): VerdictWord | null {
@@ -120,54 +125,27 @@ function plainStatement(text: string): VerdictWord | null {
   return word && (standsAlone(word) || word.verdict === 'APPROVED') ? word : null;
 }
 
-/** "Request changes", "Approve": the last line of a comment on GitHub. */
-export function wholeStatement(text: string): VerdictWord | null {
-  const word = verdictWord(text);
-  return word && /^\W*$/.test(word.rest) ? word : null;
-}
-
-/** In a section of unknown title, in whatever language, the word alone is enough. */
-function isBareWord(text: string): boolean {
-  return /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/.test(text);
-}
-
-function verdictBoxes(lines: Line[]): { verdict: Verdict; ticked: boolean; line: number }[] {
-  return lines.flatMap(({ text, box }, line) => {
-    const verdict = box === null ? undefined : (verdictWord(text) ?? labelledVerdict(text))?.verdict;
-    if (verdict === undefined) return [];
-    return [{ verdict, line, ticked: box === 'ticked' || (box === 'crossed' && verdict !== 'APPROVED') }];
-  });
-}
-
-/** The coverage section's own verdict, when its heading was lost: it follows the table or the calculation. */
-function isCoverageTalk(part: Part, index: number): boolean {
-  if (part.kind === 'verdict' || part.kind === 'tier') return false;
-  return part.blocks.slice(0, index + 1).some((node: RootContent) => {
-    if (node.type === 'table') return /require/i.test(plainText(node.children[0]));
-    return node.type === 'paragraph' && /^\W*(?:requirement |test )?coverage\b/i.test(plainText(node));
-  });
+function verdictBox(line: Line): { verdict: Verdict; ticked: boolean; line: Line } | null {
+  const verdict = line.box === null ? undefined : (verdictWord(line.said) ?? labelledVerdict(line.said))?.verdict;
+  if (verdict === undefined) return null;
+  return { verdict, line, ticked: line.box === 'ticked' || (line.box === 'crossed' && verdict !== 'APPROVED') };
 }
 
 const REJECTED =
   /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
-/** May also tell of an earlier round, so that it counts only where nothing else is said. */
+/** May also tell of an earlier round, so it counts only if nothing else is said. */
 const REJECTS =
   /\b(?:I|[Ww]e) (?:(?:have|must|am|are) )?(?:reject(?:ed|ing)?|REJECT(?:ED)?) (?:this|the) (?:LLD|design|document|draft|issue)\b/;
-const NO_PROSE: Part['kind'][] = [...SILENT, 'tier', 'questions'];
 
-/** Prose can send a draft back, in capitals; it can't approve. It can't stand beside an approval either. */
+/** Prose can send a draft back, in capitals; it can't approve, and it can't stand beside an approval. */
 function readProse(parts: Part[], reading: VerdictReading): void {
   const { verdicts, untickedOnly, qualified } = reading;
   const isSilent = verdicts.size === 0 && !untickedOnly && !qualified;
   if (!isSilent && !verdicts.has('APPROVED')) return;
   const sentence = parts
-    .filter(({ kind }) => !NO_PROSE.includes(kind))
-    .flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'paragraph'))
-    .map((node) =>
-      linesOf(node)
-        .map(({ text }) => text)
-        .join(' '),
-    )
+    .filter(({ kind }) => ![...SILENT, ...QUIET].includes(kind))
+    .flatMap(({ blocks }) => blocks.filter(({ node }) => node.type === 'paragraph'))
+    .map(({ lines }) => lines.map(({ said }) => said).join(' '))
     // Beside an approval, what was rejected is history.
     .find((text) =>
       isSilent ? REJECTED.test(text) || REJECTS.test(text) : REJECTED.test(text.replace(/\bwas\b/g, '')),

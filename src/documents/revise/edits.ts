@@ -12,12 +12,12 @@ import { withoutThinking } from './reply.ts';
  *     the lines that replace them
  *     >>>>>>> REPLACE
  *
- * There is no second form for whole sections: quoting a section's lines does the same and says which text is given up.
+ * There is no other form for whole sections: quoting the section does the same and shows which text is replaced.
  */
 export interface Edit {
   search: string;
   replace: string;
-  /** Set for a block that began and is not complete: it spoils the whole reply, because the rest may be missing too. */
+  /** Set for an incomplete block. The whole reply is refused then, because more may be missing. */
   problem?: string;
 }
 
@@ -27,7 +27,7 @@ const START = /^(\s*)(<{5,9})\s*(?:search|original|old|before|draft|current|find
 const DIVIDER = /^\s*(={5,9})\s*$/;
 const END = /^\s*>{5,9}\s*(?:replace(?:ment|d)?|updated?|new|after|revised|modified|changed?|end)?\s*:?\s*$/i;
 
-/** The edit blocks of a reply, or null when it has none and is to be read as a whole document. */
+/** The edit blocks of a reply; null if it has none and should be read as a whole document. */
 export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] | null {
   const lines = withoutThinking(normaliseText(reply), form).split('\n');
   const edits: Edit[] = [];
@@ -38,7 +38,7 @@ export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] 
     const block = lines.slice(at + 1, end === -1 ? lines.length : end);
     const divider = dividerOf(block, start[2]?.length ?? 7);
     if (end === -1 || divider === -1 || !END.test(lines[end] ?? '')) {
-      // A lone line of angle brackets is no edit block; with a divider below it, it was meant to be one.
+      // A lone line of angle brackets is an edit block only with a label or a divider below it.
       if (divider !== -1 || /\w/.test(start[0])) {
         edits.push({ search: block.join('\n'), replace: '', problem: 'the edit block is not complete' });
       }
@@ -47,14 +47,14 @@ export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] 
     const indent = start[1] ?? '';
     const search = outdented(block.slice(0, divider), indent);
     const replace = outdented(block.slice(divider + 1), indent);
-    // Some models show an edit while they explain it and again in the end; it is one edit.
+    // Some models show the same edit twice, once while explaining it.
     if (!edits.some((edit) => edit.search === search && edit.replace === replace)) edits.push({ search, replace });
     at = end;
   }
   return edits.length === 0 ? null : edits;
 }
 
-/** The draft may hold an underlined heading (`=====`): a divider as long as the opening marker is meant first. */
+/** Prefers a divider as long as the opening marker, because the draft may have an underlined heading (`=====`). */
 function dividerOf(block: string[], length: number): number {
   const exact = block.findIndex((line) => DIVIDER.exec(line)?.[1]?.length === length);
   return exact === -1 ? block.findIndex((line) => DIVIDER.test(line)) : exact;
@@ -64,7 +64,7 @@ function outdented(lines: string[], indent: string): string {
   return lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line)).join('\n');
 }
 
-/** All edits in order, each on the result of the one before, or none of them. */
+/** Applies all edits in order, or none. */
 export function applyEdits(draft: string, edits: Edit[]): Applied {
   let text = draft;
   for (const [index, edit] of edits.entries()) {
@@ -97,7 +97,7 @@ function applyEdit(text: string, edit: Edit): Applied {
   if (others.length > 0) return ambiguous(quoted, others.length + 1);
   if (!match) return { ok: false, reason: `the draft has no such text: ${quoted}` };
   const shift = indentOf(lines[match.first]).slice(indentOf(search.find((line) => line.trim() !== '')).length);
-  // The draft's own blank lines around the place stay.
+  // The draft keeps its own blank lines around the place.
   const trimmed = withoutBlankEnds(edit.replace);
   const shifted = trimmed === '' ? [] : trimmed.split('\n').map((line) => (line === '' ? line : shift + line));
   return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...shifted).join('\n') };
@@ -107,7 +107,7 @@ function ambiguous(quoted: string, count: number): Applied {
   return { ok: false, reason: `the draft has this text ${count} times; quote more lines around it: ${quoted}` };
 }
 
-/** Places where the lines are the same but for white space and blank lines. */
+/** Places where the lines differ only in white space and blank lines. */
 function looseLines(lines: string[], search: string[]): { first: number; last: number }[] {
   const bare = (line: string, index: number) => ({ form: line.replace(/\s+/g, ''), index });
   const wanted = search.map(bare).filter(({ form }) => form !== '');
@@ -122,7 +122,7 @@ function indentOf(line: string | undefined): string {
   return /^\s*/.exec(line ?? '')?.[0] ?? '';
 }
 
-/** Without blank lines in front, and without white space behind. */
+/** Drops leading blank lines and trailing white space. */
 function withoutBlankEnds(text: string): string {
   const end = text.trimEnd();
   return end.slice(end.lastIndexOf('\n', end.search(/\S/)) + 1);

@@ -1,8 +1,8 @@
 import { ISSUE_SECTIONS } from '../issue/document.ts';
 import { LLD_SECTIONS } from '../lld/sections.ts';
-import { readTitle } from '../titles.ts';
+import { readTitle } from '../words.ts';
 
-/** How a kind of document is recognised in a reply, and what of it a revision may not lose. */
+/** How a kind of document is recognised in a reply, and what a revision of it may not lose. */
 export interface DocumentForm {
   /** With its article, for messages: `an LLD`. */
   name: string;
@@ -10,9 +10,9 @@ export interface DocumentForm {
   firstKey: string;
   /** Its sections; none of them may be dropped. Keys are those of `readTitle`. */
   keys: ReadonlySet<string>;
-  /** Sections whose list items or table rows are each agreed text: one missing is a loss however long the section is. */
+  /** Sections in which every list item or table row counts: a missing one is a loss. */
   entryKeys: ReadonlySet<string>;
-  /** The highest number that one of its sections has: a heading with a higher one is an addition, and belongs to it too. */
+  /** The highest section number. A heading with a higher one is an addition to the document. */
   lastNumber: number;
   /** What may be written in its place, recognised by its title. */
   instead?: DocumentForm;
@@ -44,7 +44,7 @@ export const LLD_FORM: DocumentForm = {
   isTitle: ({ level, text }) => (level === 1 && LLD_TITLE.test(text)) || (level === 2 && FEATURE_TITLE.test(text)),
 };
 
-/** Any heading may be the title of an issue: only the place above the sections tells. */
+/** Any heading may be the title of an issue, so only its place above the sections counts. */
 export const ISSUE_FORM: DocumentForm = {
   name: 'an issue',
   firstKey: keyOf('User Story'),

@@ -1,20 +1,27 @@
+import type { Nodes } from 'mdast';
+import { sectionsNamed } from '../ledger-match.ts';
 import { parseMarkdown, plainText, type Section, sectionsOf } from '../markdown.ts';
 import { leftOutIn } from '../template-text.ts';
-import { REVIEW_LOG_KEY, readTitle } from '../titles.ts';
-import { contentWords, overlap, singular } from '../words.ts';
+import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, singular } from '../words.ts';
 import type { DocumentForm } from './form.ts';
 
 interface Part {
-  section: Section;
+  title: string;
   key: string;
   /** Its own, else that of the section around it. */
   number: string | null;
+  /** Without the parts inside it that are compared separately. */
+  text: string;
+  /** With them. */
+  whole: string;
+  /** List items and table rows. */
+  entries: string[];
 }
 
-/** Below it, half a section may be one word replaced by another. */
+/** A loss of fewer characters may be one word replaced by another. */
 const SMALL_LOSS = 30;
-/** Requirements and scenarios are spoken of by their own numbers. */
-const SPOKEN_OF: [RegExp, string][] = [
+/** Findings name requirements and scenarios by their own numbers. */
+const NAMED_BY: [RegExp, string][] = [
   [/\brequirements?\b|\bREQ-?\d|\bR\d/i, readTitle('Requirements').key],
   [
     /\bscenarios?\b|\btest (?:plan|case|table)s?\b|\bcriteri(?:a|on)\b|\bT?\d{3}\b/i,
@@ -24,22 +31,20 @@ const SPOKEN_OF: [RegExp, string][] = [
 const REMOVAL = /\b(?:remov|delet|drop|merg|out of scope)/i;
 
 /**
- * What the revised text gave up that no finding asked it to: a section that is gone or empty, one that lost more than half
- * of its text or an agreed entry, and words that stand for text. Each as a sentence for the drafter. The review log is
- * exempt with all that is in it, as it is written by the program. Without findings (null) every section may be rewritten.
+ * What the revised text lost although no finding asked for it, as sentences for the drafter: sections that are gone or empty, that
+ * lost more than half of their text or an entry, and text that was left out. The program writes the review log, so that is
+ * exempt. Without findings (null) every section may be rewritten.
  */
 export function sectionLosses(
   draft: string,
   revised: string,
   { findings, form }: { findings: string[] | null; form: DocumentForm },
 ): string[] {
-  const before = sectionsOf(parseMarkdown(draft));
-  const after = sectionsOf(parseMarkdown(revised));
-  const kept = partsOf(after, form);
-  const parts = partsOf(before, form);
+  const [before, after] = [draft, revised].map((text) => sectionsOf(parseMarkdown(text)));
+  const [parts, kept] = [partsOf(before ?? [], form), partsOf(after ?? [], form)];
   const losses = titleOf(before, form) && !titleOf(after, form) ? ['it drops the title'] : [];
   for (const part of parts) {
-    const name = `the section "${part.section.title}"`;
+    const name = `the section "${part.title}"`;
     const match = takeMatch(part, kept, parts);
     const about = findings?.filter((finding) => isNamed(part, finding)) ?? null;
     if (!match) {
@@ -47,12 +52,10 @@ export function sectionLosses(
       if (form.keys.has(part.key) || !isAskedFor) losses.push(`it drops ${name}`);
       continue;
     }
-    const text = textOf(part.section);
-    // What moved into new parts of the same section is not lost.
-    const isLeaf = part.section.subsections.length === 0;
-    const now = isLeaf ? match.section.all.map(plainText).join(' ') : textOf(match.section);
-    if (text !== '' && now === '') losses.push(`it empties ${name}`);
-    else if (about?.length === 0) losses.push(...shrinking(part, match, { text, now, form }));
+    // Text that moved into new parts of the same section is not lost.
+    const now = part.text === part.whole ? match.whole : match.text;
+    if (part.text !== '' && now === '') losses.push(`it empties ${name}`);
+    else if (about?.length === 0) losses.push(...shrinking(part, match, now, form));
   }
   const known = new Set(draft.split('\n').map((line) => line.trim()));
   const elided = revised.split('\n').find((line) => leftOutIn(line) !== null && !known.has(line.trim()));
@@ -60,43 +63,48 @@ export function sectionLosses(
   return losses;
 }
 
-function shrinking(
-  part: Part,
-  match: Part,
-  { text, now, form }: { text: string; now: string; form: DocumentForm },
-): string[] {
-  const name = `the section "${part.section.title}"`;
+function shrinking({ title, key, text, entries }: Part, match: Part, now: string, form: DocumentForm): string[] {
   const lost = text.length - now.length;
   if (lost * 2 > text.length && lost > SMALL_LOSS)
-    return [`it shortens ${name} from ${text.length} to ${now.length} characters, and no finding names it`];
-  const [entries, left] = [entriesOf(part.section), entriesOf(match.section)];
-  if (!form.entryKeys.has(part.key) || left.length >= entries.length) return [];
-  const others = left.map(contentWords);
+    return [
+      `it shortens the section "${title}" from ${text.length} to ${now.length} characters, and no finding names it`,
+    ];
+  if (!form.entryKeys.has(key) || match.entries.length >= entries.length) return [];
+  const others = match.entries.map(contentWords);
   const gone = entries.find((entry) => !others.some((other) => overlap(contentWords(entry), other) >= 0.5));
-  return gone === undefined ? [] : [`it drops an entry of ${name}, and no finding names it: "${gone}"`];
+  return gone === undefined ? [] : [`it drops an entry of the section "${title}", and no finding names it: "${gone}"`];
 }
 
-/** Sections down to the third level, without the title and the review log; what is deeper is text of the one around it. */
+/** Sections down to the third level, without the title and the review log; deeper ones are text of the one around them. */
 function partsOf(sections: Section[], form: DocumentForm): Part[] {
   const title = titleOf(sections, form);
-  const walk = (section: Section, around: string | null): Part[] => {
-    if (section === title) return section.subsections.flatMap((child) => walk(child, null));
+  const logs = sections.filter((section) => readTitle(section.title).key === REVIEW_LOG_KEY);
+  const isInLog = ({ start }: Section): boolean => logs.some((log) => start >= log.start && start < log.end);
+  const compared = sections.filter((section) => section.depth <= 3 && section !== title && !isInLog(section));
+  const textOf = (nodes: readonly Nodes[]): string => nodes.map(plainText).join(' ').replace(/\s+/g, ' ').trim();
+  const numbers: (string | null)[] = [];
+  return compared.map((section) => {
     const { number, key } = readTitle(section.title);
-    if (section.depth > 3 || key === REVIEW_LOG_KEY) return [];
-    return [
-      { section, key, number: number ?? around },
-      ...section.subsections.flatMap((child) => walk(child, number ?? around)),
-    ];
-  };
-  return sections.flatMap((section) => walk(section, null));
+    numbers.length = Math.min(numbers.length, section.depth);
+    numbers[section.depth] = number ?? numbers.findLast((one) => one !== undefined) ?? null;
+    const inside = section.all.findIndex((node) => node.type === 'heading' && node.depth <= 3);
+    return {
+      title: section.title,
+      key,
+      number: numbers[section.depth] ?? null,
+      text: textOf(inside < 0 ? section.all : section.all.slice(0, inside)),
+      whole: textOf(section.all),
+      entries: section.all.flatMap(entriesIn),
+    };
+  });
 }
 
-function titleOf(sections: Section[], form: DocumentForm): Section | undefined {
-  const first = sections[0];
+function titleOf(sections: Section[] | undefined, form: DocumentForm): Section | undefined {
+  const first = sections?.[0];
   return first?.depth === 1 && !form.keys.has(readTitle(first.title).key) ? first : undefined;
 }
 
-/** The section of the same title, taken once; else a new one whose title was only extended or cut (`Diagram of States`). */
+/** The section with the same title, used once; else a new one with a longer or shorter title (`Diagram of States`). */
 function takeMatch({ key }: Part, kept: Part[], parts: Part[]): Part | undefined {
   const isRenamed = (other: Part): boolean =>
     (` ${other.key} `.includes(` ${key} `) || ` ${key} `.includes(` ${other.key} `)) &&
@@ -106,30 +114,18 @@ function takeMatch({ key }: Part, kept: Part[], parts: Part[]): Part | undefined
   return match;
 }
 
-/** Whether a finding speaks of a section: by its number ("Section 2.4", "§7"), its title, or what it is known for. */
+/** Whether a finding names a section: by its number ("Section 2.4", "§7"), its title, or its contents. */
 function isNamed({ key, number }: Part, finding: string): boolean {
-  const lists = [
-    ...finding.matchAll(
-      /(?:\bsections?|\bsec\.|§+)\s*((?:\d{1,2}(?:\.\d{1,2})*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi,
-    ),
-  ];
-  const named = lists.flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
   const isInside = (inner: string, outer: string): boolean => inner === outer || inner.startsWith(`${outer}.`);
-  if (number !== null && named.some((one) => isInside(number, one) || isInside(one, number))) return true;
+  const isNumbered = sectionsNamed(finding).some(
+    (one) => number !== null && (isInside(number, one) || isInside(one, number)),
+  );
   const words = (finding.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map(singular);
   const isTitled = key !== '' && key.split(' ').every((word) => words.includes(word));
-  return isTitled || SPOKEN_OF.some(([pattern, of]) => of === key && pattern.test(finding));
+  return isNumbered || isTitled || NAMED_BY.some(([pattern, of]) => of === key && pattern.test(finding));
 }
 
-/** The section's own text with that of the parts inside it that are too deep to be compared. */
-function textOf({ own, subsections }: Section): string {
-  const deep = subsections.filter(({ depth }) => depth > 3).map((child) => `${child.title} ${textOf(child)}`);
-  return [...own.map(plainText), ...deep].join(' ').replace(/\s+/g, ' ').trim();
-}
-
-function entriesOf(section: Section): string[] {
-  return section.all.flatMap((node) => {
-    if (node.type === 'list') return node.children.map(plainText);
-    return node.type === 'table' ? node.children.slice(1).map((row) => row.children.map(plainText).join(' ')) : [];
-  });
+function entriesIn(node: Nodes): string[] {
+  if (node.type === 'list') return node.children.map(plainText);
+  return node.type === 'table' ? node.children.slice(1).map((row) => row.children.map(plainText).join(' ')) : [];
 }

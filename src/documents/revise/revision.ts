@@ -19,10 +19,10 @@ const NO_CHANGE =
 const UNABLE = /\b(?:can(?:no|['’])t|cannot|unable to|error|not able to|won['’]t|sorry)\b/i;
 
 /**
- * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` knows.
- * `named` are the texts of the open findings; in a whole document, what they don't name must survive. With null any section
- * may be rewritten, but still none of the form's be left out. A reply that says in so many words that nothing is to be changed leaves
- * the draft as it is; any other prose is no revision. A document of the other form replaces the draft as a whole.
+ * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` reads. `named` are
+ * the texts of the open findings; a whole document may not lose sections that they don't name. With null any section may be
+ * rewritten, but none may be missing. A reply that says explicitly that nothing changes keeps the draft; any other prose is
+ * refused. A document of the other form replaces the whole draft.
  */
 export function reviseDraft(draft: string, reply: string, { named, form = LLD_FORM }: RevisionOptions): Revision {
   const current = finished(draft);
@@ -30,9 +30,9 @@ export function reviseDraft(draft: string, reply: string, { named, form = LLD_FO
   const edits = readEdits(reply, form);
   if (edits) {
     const applied = applyEdits(current, edits);
-    // An edit names the text that it gives up, so it may shorten any section; it may not take one away.
+    // An edit quotes the text that it replaces, so it may shorten any section, but not remove one.
     if (applied.ok) return judged(current, applied.text, { ...limits, findings: null });
-    // A whole document may hold such markers as its own text.
+    // A whole document may contain such markers as text.
     const whole = wholeDocument(current, reply, limits);
     return whole.ok ? whole : applied;
   }
@@ -55,7 +55,7 @@ function wholeDocument(current: string, reply: string, limits: Limits): Revision
 function judged(current: string, revised: string, given: Limits): Revision {
   const form = formOf(current, given.form);
   if (formOf(revised, given.form) !== form) return { ok: true, text: finished(revised), changed: true };
-  // Better evidence may be other or less evidence.
+  // A better claim may cite other or less evidence.
   const limits = form === given.form ? given : { form, findings: null };
   const text = finished(keepAnswers(current, revised));
   if (sameWords(current, text)) return { ok: true, text: current, changed: false };
@@ -64,21 +64,21 @@ function judged(current: string, revised: string, given: Limits): Revision {
   return { ok: true, text, changed: true };
 }
 
-/** A reply that says in so many words that the draft stays as it is, or only disputes findings. */
+/** Whether a reply says explicitly that the draft stays the same, or only disputes findings. */
 export function saysNoChange(reply: string): boolean {
   const text = normaliseText(reply).trim();
   if (/^ {0,3}#/m.test(text)) return false;
   return disputesIn(text).length > 0 || (text.length <= 600 && NO_CHANGE.test(text) && !UNABLE.test(text));
 }
 
-/** The program keeps the review log; a drafter that leaves it out of the document has lost nothing of its own. */
+/** Restores the review log if the drafter left it out, because the program writes it. */
 function withLogOf(draft: string, revised: string): string {
   if (/^ {0,3}#.*review log/im.test(revised)) return revised;
   const log = reviewLogOf(draft);
   return log ? `${revised.trimEnd()}\n\n${draft.slice(log.start, log.end)}` : revised;
 }
 
-/** Padding of tables, blank lines and wrapping are no change that a reviewer could see. */
+/** Ignores padding of tables, blank lines and wrapping. */
 function sameWords(left: string, right: string): boolean {
   const bare = (text: string) =>
     text

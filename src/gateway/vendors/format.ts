@@ -1,27 +1,26 @@
 import type { ErrorRecord } from '../../core/errors.ts';
-import { parseJson } from '../../core/json.ts';
+import { type Fields, fieldsOf, parseJson } from '../../core/json.ts';
 import { isPlausible, type Usage } from '../../core/money.ts';
-import { type Fields, fieldsOf } from '../../models/json-fields.ts';
 
-/** What a request's body says of its cost; null where it doesn't. */
+/** What a request's body says; null: it doesn't. */
 export interface RequestFacts {
   model: string | null;
   streaming: boolean;
   maxOutputTokens: number | null;
 }
 
-/** What an answer has said so far. It fills up as events pass. */
+/** What the events of an answer have said so far. */
 export interface Tally {
   usage: Usage | null;
   answered: string | null;
   stopReason: string | null;
-  /** The format's own sign of the end was seen. */
+  /** The format's own end marker was seen. */
   complete: boolean;
-  /** An error came inside an answer that began well. */
+  /** An error came inside an answer that started well. */
   failed: boolean;
 }
 
-/** A failure of ours, to be said in a vendor's shape. */
+/** A failure of ours, to be sent in a vendor's format. */
 export interface Failure {
   status: number;
   message: string;
@@ -32,32 +31,41 @@ export interface Failure {
 /** A vendor's wire format, as far as the gateway has to understand it. */
 export interface WireFormat {
   readonly name: 'anthropic' | 'google' | 'openai-chat' | 'openai-responses';
-  /** Sent while a caller waits; every client of the format skips it. */
+  /** Sent while a caller waits. Every client of the format ignores it. */
   readonly keepAlive: string;
-  /** The status that means "the vendor, not the key, has too much to do". */
+  /** The status that means that the vendor is overloaded, not the key. */
   readonly overloadedStatus: number;
   readRequest(body: Fields): RequestFacts;
-  /** Takes over what one event of a stream, or a whole body, says. */
+  /** Adds what one event of a stream, or a whole body, says. */
   read(event: Fields, tally: Tally): void;
-  /** The status that an error inside a stream stands for; null: the event is no error. */
+  /** A whole answer as the events of a stream. */
+  streamOf(body: Fields): string;
+  /** The status that an error event stands for; null: it is not an error. */
   errorStatus(event: Fields): number | null;
   errorBody(failure: Failure): Fields;
   errorEvent(failure: Failure): string;
-  /** What has to arrive by itself before that event, for clients that look for errors in no event. */
+  /** Sent as a separate chunk before that event, for clients that find errors only there. */
   errorPreface?(failure: Failure): string;
+}
+
+/** Server-sent events. `named`: with the type as the event's name, which some clients need. */
+export function sseOf(events: readonly Fields[], named = true): string {
+  return events
+    .map((event) => `${named ? `event: ${String(event['type'])}\n` : ''}data: ${JSON.stringify(event)}\n\n`)
+    .join('');
 }
 
 export function emptyTally(): Tally {
   return { usage: null, answered: null, stopReason: null, complete: false, failed: false };
 }
 
-/** What a vendor leaves out is nothing; what is no count makes every sum with it none. */
+/** A missing count is 0; one that is not a count makes every sum with it NaN. */
 export function countOf(value: unknown): number {
   if (value === undefined || value === null) return 0;
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : Number.NaN;
 }
 
-/** What an answer used, if it can be believed. */
+/** What an answer used; null if it is unknown or not plausible. */
 export function usageOf({ usage }: Tally): Usage | null {
   return usage !== null && isPlausible(usage) ? usage : null;
 }
@@ -66,19 +74,12 @@ export function limitOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : null;
 }
 
-/** An event longer than this is skipped: reading along must not fill the memory. */
+/** A longer event is skipped, so that metering can't fill the memory. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
-/** Reads what an answer used while it passes by. */
-interface Meter {
-  readonly tally: Tally;
-  /** The first event of the stream once it is there. */
-  readonly first: Fields | null;
-  push(chunk: Uint8Array): void;
-}
-
-export function createSseMeter(format: WireFormat): Meter {
+/** Reads an answer as it passes. */
+export function createSseMeter(format: WireFormat) {
   const tally = emptyTally();
   let first: Fields | null = null;
   const reader = createSseReader((data) => {
@@ -89,14 +90,15 @@ export function createSseMeter(format: WireFormat): Meter {
   });
   return {
     tally,
-    get first() {
+    /** The first event of the stream; null: it has not arrived yet. */
+    get first(): Fields | null {
       return first;
     },
-    push: (chunk) => reader.push(chunk),
+    push: (chunk: Uint8Array) => reader.push(chunk),
   };
 }
 
-/** A whole body; null where it is not a JSON object. */
+/** Null: the text is not a JSON object. */
 export function meterWhole(format: WireFormat, text: string): { body: Fields; tally: Tally } | null {
   const body = parseObject(text);
   if (body === null) return null;
@@ -110,7 +112,7 @@ function parseObject(text: string): Fields | null {
   return typeof value === 'object' && value !== null ? fieldsOf(value) : null;
 }
 
-/** Cuts server-sent events out of a stream that passes by, and gives the data of each. The stream itself is not held up. */
+/** Calls back with the data of each server-sent event of a stream. */
 export function createSseReader(onData: (data: string) => void): { push(bytes: Uint8Array): void } {
   let line: Uint8Array[] = [];
   let data: string[] = [];

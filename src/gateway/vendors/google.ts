@@ -1,5 +1,5 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
-import { countOf, type Failure, limitOf, type WireFormat } from './format.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
+import { countOf, type Failure, limitOf, sseOf, type WireFormat } from './format.ts';
 
 const STATUS_NAMES: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -12,7 +12,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** Its clients read the delay in the body, not in a header. */
+/** Its clients read the delay from the body, not from a header. */
 function errorBody({ status, message, retryAfterMs, record }: Failure): Fields {
   const retryInfo = {
     '@type': 'type.googleapis.com/google.rpc.RetryInfo',
@@ -31,7 +31,7 @@ function errorBody({ status, message, retryAfterMs, record }: Failure): Fields {
 
 export const google: WireFormat = {
   name: 'google',
-  /** Its own clients skip blank lines before an event, and nothing else: a comment breaks their whole stream. */
+  /** Its own clients skip blank lines before an event and nothing else: a comment breaks their stream. */
   keepAlive: '\n',
   overloadedStatus: 503,
   /** The model and whether it streams are in the path. */
@@ -60,13 +60,14 @@ export const google: WireFormat = {
       tally.complete = true;
     }
   },
+  streamOf: (body) => sseOf([body], false),
   errorStatus(event) {
     if (event['error'] === undefined) return null;
     const { code } = fieldsOf(event['error']);
     return typeof code === 'number' && code >= 400 && code < 600 ? code : 500;
   },
   errorBody,
-  /** Its own clients see an error only in a piece that is JSON as a whole; to others it is a line of an unknown field. */
+  /** Its own clients see an error only in a chunk that is JSON as a whole; others ignore it as an unknown field. */
   errorPreface: (failure) => `${JSON.stringify(errorBody(failure))}\n`,
   errorEvent: (failure) => `data: ${JSON.stringify(errorBody(failure))}\r\n\r\n`,
 };

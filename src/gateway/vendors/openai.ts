@@ -1,6 +1,6 @@
+import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
 import type { Usage } from '../../core/money.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../../models/json-fields.ts';
-import { countOf, type Failure, limitOf, type Tally, type WireFormat } from './format.ts';
+import { countOf, type Failure, limitOf, sseOf, type Tally, type WireFormat } from './format.ts';
 
 const ERRORS: Readonly<Record<number, { type: string; code: string }>> = {
   401: { type: 'invalid_request_error', code: 'invalid_api_key' },
@@ -25,14 +25,14 @@ const STATUSES: Readonly<Record<string, number>> = {
   context_length_exceeded: 400,
 };
 
-/** The status that an error's code, or a number in its place, stands for. */
+/** The status that an error's code stands for; the code may be the status itself. */
 function openaiErrorStatus(error: Fields): number {
   const { code, type } = error;
   if (typeof code === 'number' && code >= 400 && code < 600) return code;
   return STATUSES[String(code)] ?? STATUSES[String(type)] ?? 500;
 }
 
-/** Cached tokens are part of the sum. */
+/** `input` includes cached tokens. */
 function openaiUsage(input: unknown, output: unknown, details: unknown): Usage {
   const { cached_tokens: cached, cache_write_tokens: written } = fieldsOf(details);
   return {
@@ -66,6 +66,14 @@ export const openaiChat: WireFormat = {
       tally.complete = true;
     }
   },
+  streamOf(body) {
+    const choices = listOf(body['choices']).map(({ message, ...choice }) => {
+      const delta = fieldsOf(message);
+      const calls = listOf(delta['tool_calls']).map((call, index) => ({ index, ...call }));
+      return { ...choice, delta: { ...delta, ...(calls.length === 0 ? {} : { tool_calls: calls }) } };
+    });
+    return `${sseOf([{ ...body, object: 'chat.completion.chunk', choices }], false)}data: [DONE]\n\n`;
+  },
   errorStatus: (event) =>
     event['error'] === undefined || event['error'] === null ? null : openaiErrorStatus(fieldsOf(event['error'])),
   errorBody: (failure) => ({ error: openaiError(failure) }),
@@ -88,7 +96,7 @@ function readEnd(response: Fields, tally: Tally): void {
 
 export const openaiResponses: WireFormat = {
   name: 'openai-responses',
-  /** The vendor's own; a comment would not do, because Codex takes a stream without events for dead. */
+  /** The vendor's own event. A comment is not enough: Codex takes a stream without events for dead. */
   keepAlive: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
   overloadedStatus: 503,
   readRequest: (body) => ({
@@ -103,6 +111,26 @@ export const openaiResponses: WireFormat = {
     if (response !== undefined) return readResponse(fieldsOf(response), tally);
     if (object === 'response') readEnd(event, tally);
   },
+  streamOf(response) {
+    const items = listOf(response['output']).flatMap((item, output_index) => {
+      const at = { output_index, item_id: item['id'] };
+      const texts = listOf(item['content']).map(({ text: delta }, content_index) => ({
+        type: 'response.output_text.delta',
+        ...at,
+        content_index,
+        delta,
+      }));
+      const begun = item['type'] === 'message' ? { ...item, content: [] } : item;
+      return [
+        { type: 'response.output_item.added', ...at, item: begun },
+        ...texts,
+        { type: 'response.output_item.done', ...at, item },
+      ];
+    });
+    const created = { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } };
+    const end = { type: `response.${response['status'] === 'incomplete' ? 'incomplete' : 'completed'}`, response };
+    return sseOf([created, ...items, end].map((event, sequence_number) => ({ ...event, sequence_number })));
+  },
   errorStatus(event) {
     if (event['type'] === 'error')
       return openaiErrorStatus(event['error'] === undefined ? event : fieldsOf(event['error']));
@@ -112,7 +140,7 @@ export const openaiResponses: WireFormat = {
   errorBody: (failure) => ({ error: openaiError(failure) }),
   errorEvent(failure) {
     const error = openaiError(failure);
-    // Clients read one or the other: the bare error event, or the failed response that carries it.
+    // Some clients read the error event, others the failed response.
     const failed = { id: 'resp_gateway', object: 'response', status: 'failed', error, output: [] };
     const events = [
       { type: 'error', sequence_number: 0, ...error, error },

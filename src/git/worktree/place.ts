@@ -19,8 +19,18 @@ export interface WorktreePlace {
   indexFile: string;
 }
 
+const commonDirs = new WeakMap<Git, Promise<string>>();
+
+/** Asked once: it does not change. */
+function commonDirOf(repository: Git): Promise<string> {
+  const asked =
+    commonDirs.get(repository) ?? repository.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
+  commonDirs.set(repository, asked);
+  return asked;
+}
+
 export async function placeOf(repository: Git, directory: string): Promise<WorktreePlace> {
-  const commonDir = await repository.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
+  const commonDir = await commonDirOf(repository);
   return placeIn(commonDir, join(await realFolder(dirname(directory)), basename(directory)));
 }
 
@@ -89,6 +99,10 @@ export const LONG_MS = 900_000;
  */
 const OUR_SETTINGS: readonly GitSetting[] = [
   ['core.splitIndex', 'false'],
+  // A file with the same size and an older date is not the same file.
+  ['core.trustctime', 'true'],
+  ['core.checkStat', 'default'],
+  ['core.ignoreStat', 'false'],
   ['core.sparseCheckout', 'false'],
   ['index.sparse', 'false'],
   ['checkout.workers', '2'],

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { copyFile, lstat, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
@@ -18,15 +19,49 @@ const MOST_EMBEDDED = 100;
  * others and its own history doesn't; a submodule stays the commit that it is at.
  */
 export async function captureIndex(git: Git, place: WorktreePlace, made: readonly string[]): Promise<void> {
-  const [list] = await Promise.all([
-    otherFiles(git, place, made),
-    git.run(['add', '--update'], { timeoutMs: LONG_MS }),
-  ]);
-  const files = await filesInRepositories(git, place, made, list);
-  if (files.length === 0) return;
-  const input = Buffer.from(files.map((path) => `${path}\0`).join(''), 'latin1');
+  // Not by `git add --update`: in a submodule it runs git with the settings there, which a program may have written.
+  const [list, changed] = await Promise.all([otherFiles(git, place, made), changedFiles(git)]);
+  const update = async (how: string[], files: readonly string[]): Promise<void> => {
+    const input = Buffer.from(files.map((path) => `${path}\0`).join(''), 'latin1');
+    const args = ['update-index', ...how, '-z', '--stdin'];
+    if (files.length > 0) await git.run(args, { input, timeoutMs: LONG_MS });
+  };
+  // First: a link may be in the place of the folder that they were in.
+  await update(['--force-remove'], changed.deleted);
+  const files = [...changed.modified, ...(await filesInRepositories(git, place, made, list))];
   // A file may be gone again by now, or stand where a folder was.
-  await git.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { input, timeoutMs: LONG_MS });
+  await update(['--add', '--remove', '--replace'], files);
+}
+
+/**
+ * Has git read the files again that changed since the index was written, or in the same second before: git compares whole
+ * seconds, and a program that puts size and date back could hide a change.
+ */
+export async function rereadRecentFiles(git: Git, { directory }: WorktreePlace, sinceMs: number): Promise<void> {
+  const since = Math.floor(sinceMs / 1_000) * 1_000;
+  const entries = splitNames(await git.run(['ls-files', '-z', '--stage'], { timeoutMs: LONG_MS }));
+  const isRecent = (entry: string): boolean => {
+    try {
+      return lstatSync(bytesOf(directory, entry.slice(entry.indexOf('\t') + 1))).ctimeMs >= since;
+    } catch {
+      // Gone, or something else is in its place: git sees that.
+      return false;
+    }
+  };
+  const recent = entries.filter(isRecent);
+  const input = Buffer.from(recent.map((entry) => `${entry}\0`).join(''), 'latin1');
+  // The same entries, without what git knew of the files.
+  if (recent.length > 0) await git.run(['update-index', '-z', '--index-info'], { input, timeoutMs: LONG_MS });
+}
+
+/** Of the tracked ones. */
+async function changedFiles(git: Git): Promise<{ modified: string[]; deleted: string[] }> {
+  const asked = ['diff-files', '--name-status', '-z', '--ignore-submodules=dirty'];
+  const fields = splitNames(await git.run(asked, { timeoutMs: LONG_MS }));
+  const found: { modified: string[]; deleted: string[] } = { modified: [], deleted: [] };
+  for (let at = 0; at + 1 < fields.length; at += 2)
+    (fields[at] === 'D' ? found.deleted : found.modified).push(fields[at + 1] ?? '');
+  return found;
 }
 
 /** The files alone, with those of repositories that were begun in there. */
@@ -72,10 +107,15 @@ export async function otherFiles(
   return made.length === 0 ? paths : paths.filter((path) => !isMade(path));
 }
 
-/** Another one for each state of the index, because git writes it as a new file; null where there is none. */
+/** Another one for each state of the index, whoever wrote it; null where there is none. */
 export async function indexStamp({ indexFile }: WorktreePlace): Promise<string | null> {
-  const found = await lstat(indexFile).catch(() => null);
-  return found === null ? null : `${found.ino} ${found.size} ${found.mtimeMs}`;
+  const found = await lstat(indexFile, { bigint: true }).catch(() => null);
+  return found === null ? null : `${found.ino} ${found.size} ${found.ctimeNs}`;
+}
+
+/** When the index was written. */
+export async function indexTimeMs({ indexFile }: WorktreePlace): Promise<number> {
+  return (await lstat(indexFile).catch(() => null))?.ctimeMs ?? 0;
 }
 
 /** Rebuilds the index from a commit where it is lost or damaged. */
@@ -128,9 +168,13 @@ export async function restoreTree(
   }
 }
 
+function bytesOf(directory: string, name: string): Buffer {
+  return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')]);
+}
+
 /** With the folders above it that are empty then. */
 async function removeFile(directory: string, path: string): Promise<void> {
-  const at = (name: string): Buffer => Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')]);
+  const at = (name: string): Buffer => bytesOf(directory, name);
   try {
     await unlink(at(path));
   } catch (error) {

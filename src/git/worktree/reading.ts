@@ -4,7 +4,7 @@ import { codeOf } from '../../core/errors.ts';
 import type { Paths } from '../../core/paths.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
 import { type Lock, tryLock } from '../../process/lock.ts';
-import type { Git, GitSetting } from '../git.ts';
+import type { Git } from '../git.ts';
 import { inGitQueue } from '../locks.ts';
 import { checkOut } from './open.ts';
 import { LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
@@ -46,13 +46,11 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
   let taken: { place: WorktreePlace; lock: Lock } | null = null;
   /** The tree that the folder is known to hold. */
   let held: string | null = null;
-  const settingsOf = new Map<string, readonly GitSetting[]>();
 
   const prepare = async ({ commit, tree }: ReadState): Promise<{ git: Git; directory: string }> => {
     taken ??= await take(repository, paths);
     const { place } = taken;
-    const settings = settingsOf.get(commit) ?? (await lfsSettings(repository, commit, env)).settings;
-    settingsOf.set(commit, settings);
+    const { settings } = await lfsSettings(repository, commit, env);
     const gitDir = await inGitQueue(paths.gitQueue, () => register(place, commit));
     const git = worktreeGit(place, gitDir, env, settings);
     if (held !== tree) await fill(git, place, tree);
@@ -164,7 +162,7 @@ export async function removeReadingWorktrees({
       if ((await registrationOf(place)) === null) {
         await removeFolder(place.directory, place.work);
         await removeFolder(place.stateFolder, place.work);
-      } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue });
+      } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue, hasPins: false });
     } finally {
       lock.release();
     }

@@ -14,10 +14,13 @@ export interface RemovalOptions {
   /** Null: not known. */
   branch: string | null;
   lockFile: string;
+  /** False: nothing was ever pinned for it. */
+  hasPins?: boolean;
 }
 
 /** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
-export async function removeWorktree({ repository, place, branch, lockFile }: RemovalOptions): Promise<void> {
+export async function removeWorktree(options: RemovalOptions): Promise<void> {
+  const { repository, place, branch, lockFile, hasPins = true } = options;
   const { directory } = place;
   await removeStaleGitLocks(place, [branch]);
   await inGitQueue(lockFile, async () => {
@@ -35,6 +38,6 @@ export async function removeWorktree({ repository, place, branch, lockFile }: Re
     await removeFolder(gitDir, place.commonDir);
     await rmdir(dirname(gitDir)).catch(() => undefined);
   });
-  await removePins(repository, place.name);
+  if (hasPins) await removePins(repository, place.name);
   await removeFolder(place.stateFolder, place.work);
 }

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../../process/files.ts';
 import type { Git } from '../git.ts';
 import { gitConfigWith } from '../item-environment.ts';
@@ -27,13 +27,18 @@ const PARTS = ['HEAD', 'objects', 'refs', 'packed-refs', 'reftable', 'shallow', 
 /** How the repository is stored, and where it comes from. */
 const SETTINGS = String.raw`^(core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf)|extensions\..*|user\.(name|email)|remote\..*\.(url|fetch)|branch\..*\.(remote|merge))$`;
 
+/** Of repositories: all worktrees of an item are shown the same one. */
+const configs = new WeakMap<Git, Promise<string>>();
+
 /** Looks at what may change each time it is called, and asks git once. */
 export async function createShownGit(repository: Git, worktree: string): Promise<() => Promise<ShownGit>> {
   const { commonDir, directory, stateFolder } = await placeOf(repository, worktree);
   const config = join(stateFolder, 'git-config');
   const empty = join(stateFolder, 'empty');
   await makeFolder(empty);
-  await writeFile(config, await gitConfigWith(repository, SETTINGS, join(commonDir, 'config')));
+  const settings = configs.get(repository) ?? gitConfigWith(repository, SETTINGS, join(commonDir, 'config'));
+  configs.set(repository, settings);
+  await writeFile(config, await settings);
   const main = commonDir.endsWith('/.git') ? [dirname(commonDir)] : [];
   const shared = [...PARTS.map((name) => join(commonDir, name)), ...alternatesOf(join(commonDir, 'objects'))];
   return async () => {
@@ -44,11 +49,12 @@ export async function createShownGit(repository: Git, worktree: string): Promise
   };
 }
 
-/** Other folders of objects that this one borrows from. */
+/** Other folders of objects that this one borrows from; nothing else that a repository of a stranger's making could name. */
 function alternatesOf(objects: string): string[] {
   try {
     const lines = readFileSync(join(objects, 'info', 'alternates'), 'utf8').split('\n');
-    return lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => resolve(objects, line));
+    const named = lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => resolve(objects, line));
+    return named.filter((folder) => basename(folder) === 'objects' && existsSync(join(folder, '..', 'HEAD')));
   } catch {
     return [];
   }

@@ -1,9 +1,10 @@
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
-import { codeOf } from '../../core/errors.ts';
+import { access, lstat, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { codeOf, systemCode } from '../../core/errors.ts';
+import { removeFolder } from '../../process/files.ts';
 import { findProgram } from '../../process/program.ts';
 import { createGit, type Git, type GitRunOptions, type GitSetting } from '../git.ts';
-import { LONG_MS, submoduleGit } from './place.ts';
+import { LONG_MS, realFolder, submoduleGit } from './place.ts';
 
 const DEEPEST = 8;
 
@@ -41,6 +42,8 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
   if (!hasSubmodules || depth > DEEPEST) return;
   const submodules = await submodulesOf(options);
   if (submodules.length === 0) return;
+  const own = await gitWith([]).text(['rev-parse', '--absolute-git-dir']);
+  for (const { name, path } of submodules) await removeForeign(join(top, path), join(own, 'modules', name), top);
   const settings = submodules.flatMap(({ name, url, local }): GitSetting[] => [
     [`submodule.${name}.url`, local ?? url],
     [`submodule.${name}.active`, 'true'],
@@ -56,7 +59,7 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
   await update(submodules.filter(isLocal), { env: { GIT_ALLOW_PROTOCOL: 'file' } });
   await update(
     submodules.filter((submodule) => !isLocal(submodule)),
-    { isNetworked: true },
+    { isNetworked: true, env: { GIT_ALLOW_PROTOCOL: 'git:http:https:ssh' } },
   );
   for (const { path, url, copies, local } of submodules) {
     const inner = join(top, path);
@@ -74,6 +77,18 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
       depth + 1,
     );
   }
+}
+
+/** What a program left in the place of a submodule: git would work there with settings of that program's. */
+async function removeForeign(folder: string, gitDir: string, top: string): Promise<void> {
+  const found = await lstat(folder).catch(() => null);
+  if (found === null) return;
+  const text = await readFile(join(folder, '.git'), 'utf8').catch((error: unknown) =>
+    systemCode(error) === 'ENOENT' ? null : '',
+  );
+  const named = /^gitdir: (.+)$/m.exec(text ?? '')?.[1];
+  const isOurs = named !== undefined && (await realFolder(resolve(folder, named))) === (await realFolder(gitDir));
+  if (!found.isDirectory() || (text !== null && !isOurs)) await removeFolder(folder, top);
 }
 
 async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptions): Promise<Submodule[]> {
@@ -184,11 +199,31 @@ const WARNING =
  * Git LFS is the one filter that runs, where it is used and installed. Where it isn't installed, a checkout would fail as
  * soon as the user's settings ask for it.
  */
-export async function lfsSettings(
+export function lfsSettings(
   repository: Git,
   commit: string,
   env: Readonly<Record<string, string>>,
-): Promise<{ settings: readonly GitSetting[]; warning: string | null }> {
+): Promise<LfsSettings> {
+  const ofCommits = lfs.get(repository) ?? new Map<string, Promise<LfsSettings>>();
+  lfs.set(repository, ofCommits);
+  const asked = ofCommits.get(commit) ?? readLfsSettings(repository, commit, env);
+  ofCommits.set(commit, asked);
+  return asked;
+}
+
+interface LfsSettings {
+  settings: readonly GitSetting[];
+  warning: string | null;
+}
+
+/** By repository and commit: worktrees for writing and for reading have the same. */
+const lfs = new WeakMap<Git, Map<string, Promise<LfsSettings>>>();
+
+async function readLfsSettings(
+  repository: Git,
+  commit: string,
+  env: Readonly<Record<string, string>>,
+): Promise<LfsSettings> {
   const pathspec = ':(glob)**/.gitattributes';
   const isUsed = await works(repository, ['grep', '--quiet', '--fixed-strings', 'filter=lfs', commit, '--', pathspec]);
   if (!isUsed) return { settings: WITHOUT_LFS, warning: null };

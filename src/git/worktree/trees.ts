@@ -1,7 +1,6 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git.ts';
-import { readAt } from '../repository.ts';
 import { LONG_MS } from './place.ts';
 import { asBytes, readable, splitNames } from './private-index.ts';
 
@@ -62,26 +61,6 @@ export async function linesBetween(git: Git, from: string, to: string): Promise<
   );
 }
 
-/** Reads files of trees; null for one that is not there. What is asked for at the same time is read by one process. */
-export function createBlobReader(open: () => Promise<Git>): (tree: string, path: string) => Promise<string | null> {
-  let wanted: { ref: string; path: string }[] = [];
-  let next: Promise<(string | null)[]> | null = null;
-  const readAll = async (): Promise<(string | null)[]> => {
-    const git = await open();
-    const batch = wanted;
-    wanted = [];
-    next = null;
-    return readAt(git, batch);
-  };
-  return async (tree, path) => {
-    // It would be taken for two.
-    if (path.includes('\n')) return null;
-    const at = wanted.push({ ref: tree, path }) - 1;
-    next ??= readAll();
-    return (await next)[at] ?? null;
-  };
-}
-
 /** A tree with some of its paths as they are in another; a path may be a folder. */
 export async function treeWithPathsFrom(
   git: Git,
@@ -112,9 +91,13 @@ export async function treeWithFiles(
   const all = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
   const contents = all.flatMap(({ path, content }) => (content === null ? [] : [{ path, content }]));
   const gone = all.filter(({ content }) => content === null);
-  const [there, ...ids] = await Promise.all([
+  const [there, ids] = await Promise.all([
     entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
-    ...contents.map(({ content }) => git.text(['hash-object', '-w', '--stdin'], { input: content })),
+    writeBlobs(
+      git,
+      stateFolder,
+      contents.map(({ content }) => content),
+    ),
   ]);
   const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
   const lines = [
@@ -122,6 +105,21 @@ export async function treeWithFiles(
     ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
   ];
   return editTree(git, stateFolder, tree, lines);
+}
+
+/** By one process, which reads them from files of ours. */
+async function writeBlobs(git: Git, stateFolder: string, contents: readonly string[]): Promise<string[]> {
+  if (contents.length === 0) return [];
+  edits += 1;
+  const files = contents.map((_, at) => join(stateFolder, `blob-${process.pid}-${edits}-${at}`));
+  try {
+    await Promise.all(files.map((file, at) => writeFile(file, contents[at] ?? '')));
+    const input = files.map((file) => `${file}\n`).join('');
+    const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], { input });
+    return ids.split('\n');
+  } finally {
+    await Promise.all(files.map((file) => rm(file, { force: true })));
+  }
 }
 
 interface TreeEntry {

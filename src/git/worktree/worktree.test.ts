@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
@@ -412,4 +412,33 @@ test('an identity that git doesn’t know is said before anything is done', asyn
   expect(codeOf(error)).toBe('git-identity-missing');
   const named = { GIT_AUTHOR_NAME: 'E', GIT_AUTHOR_EMAIL: 'e@x', GIT_COMMITTER_NAME: 'E', GIT_COMMITTER_EMAIL: 'e@x' };
   await requireIdentity(createGit(bench.root, { ...bench.env, ...named }));
+});
+
+test('a program that has the private index pass over a file hides no change in it', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  const before = await worktree.snapshot();
+  const GIT_INDEX_FILE = join(bench.base, 'worktree-state', 'implement-42', 'index');
+  for (const flag of ['--assume-unchanged', '--skip-worktree'])
+    gitIn(worktree.directory, { ...bench.env, GIT_INDEX_FILE }, 'update-index', flag, 'src/main.js');
+  await put(worktree, 'src/main.js', 'changed\n');
+  expect(await worktree.changes(before, await worktree.snapshot())).toEqual([
+    { path: 'src/main.js', kind: 'modified' },
+  ]);
+});
+
+test('a change that keeps size and date of a file is seen, whatever the repository says of dates', async () => {
+  const bench = await worktreeBench();
+  for (const [name, value] of Object.entries({ trustctime: 'false', checkStat: 'minimal', ignoreStat: 'true' }))
+    bench.git('config', `core.${name}`, value);
+  const { worktree } = await bench.open();
+  const file = join(worktree.directory, 'src', 'main.js');
+  const old = new Date('2020-01-01');
+  await utimes(file, old, old);
+  const before = await worktree.snapshot();
+  await writeFile(file, (await readFile(file, 'utf8')).replace('42', '43'));
+  await utimes(file, old, old);
+  expect(await worktree.changes(before, await worktree.snapshot())).toEqual([
+    { path: 'src/main.js', kind: 'modified' },
+  ]);
 });

@@ -3,15 +3,18 @@ import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
 import type { Git, GitSetting } from '../git.ts';
+import { readAt } from '../repository.ts';
 import { type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
 import {
   captureIndex,
   ignoredFiles,
   indexStamp,
+  indexTimeMs,
   otherFiles,
   readable,
   rebuildIndex,
   removeIgnored,
+  rereadRecentFiles,
   restoreTree,
   shareIndex,
 } from './private-index.ts';
@@ -21,7 +24,6 @@ import { createSetUpFiles, type SetUpFiles } from './set-up-files.ts';
 import { updateSubmodules } from './submodules.ts';
 import {
   changesBetween,
-  createBlobReader,
   diffBetween,
   type LineCounts,
   linesBetween,
@@ -74,8 +76,8 @@ export interface Worktree {
   lines(from: string, to: string): Promise<LineCounts>;
   /** With the git identity of the repository and the environment. No hook runs. */
   commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
-  /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. */
-  setBranch(commit: string): Promise<void>;
+  /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. `isLast`: it is removed next. */
+  setBranch(commit: string, isLast?: boolean): Promise<void>;
   /** Where there are any, what is changed in them is no part of a snapshot. */
   hasSubmodules(): Promise<boolean>;
   /**
@@ -129,14 +131,15 @@ export function createWorktree(
   const { branch } = claim.state;
   let { gitDir, state } = claim;
   /** What we last brought the private index to; another file in its place holds something else. */
-  let indexed: { tree: string; stamp: string | null } | null = null;
+  let indexed: { tree: string; stamp: string | null; sinceMs: number } | null = null;
   let stamp = firstStamp;
   const trees = new Map<string, string>();
 
   const holds = async (tree: string): Promise<boolean> =>
     indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
-  const nowHolds = async (tree: string): Promise<void> => {
-    indexed = { tree, stamp: await indexStamp(place) };
+  /** `sinceMs`: a time before the files were read or written, by the clock of the file system. */
+  const nowHolds = async (tree: string, sinceMs: number): Promise<void> => {
+    indexed = { tree, stamp: await indexStamp(place), sinceMs };
   };
 
   const isReplaced = async (): Promise<boolean> => (await folderStamp(place.directory)) !== stamp;
@@ -152,19 +155,32 @@ export function createWorktree(
     return worktreeGit(place, gitDir, env, settings);
   };
 
-  /** The index as the folder is; rebuilt once where it can't be used. */
+  const rebuild = (git: Git): Promise<void> => rebuildIndex(git, place, state.head);
+
+  /** A program may have written to the index, or put back the date of a file, to hide a change. */
+  const distrustIndex = async (git: Git): Promise<void> => {
+    if (indexed === null) return;
+    if (indexed.stamp === (await indexStamp(place))) await rereadRecentFiles(git, place, indexed.sinceMs);
+    else await rebuild(git);
+  };
+
+  /** The index as the folder is; rebuilt where it can't be used. */
   const capture = async (git: Git): Promise<void> => {
-    try {
-      await captureIndex(git, place, state.made ?? []);
-    } catch (error) {
+    await distrustIndex(git);
+    await captureIndex(git, place, state.made ?? []).catch(async (error: unknown) => {
       if (codeOf(error) !== 'git-failed') throw error;
-      await rebuildIndex(git, place, state.head);
+      await rebuild(git);
       await captureIndex(git, place, state.made ?? []);
-    }
+    });
   };
 
   const treeOf = async (commit: string): Promise<string> => {
-    const tree = trees.get(commit) ?? (await (await ours()).text(['rev-parse', '--verify', `${commit}^{tree}`]));
+    const named = `${commit}^{tree}`;
+    const tree =
+      trees.get(commit) ??
+      (await repository.object(named))?.id ??
+      // Says why there is none.
+      (await repository.text(['rev-parse', '--verify', named]));
     trees.set(commit, tree);
     return tree;
   };
@@ -186,9 +202,10 @@ export function createWorktree(
     branch,
     async snapshot() {
       const git = await ours();
+      const sinceMs = await indexTimeMs(place);
       await capture(git);
       const tree = await git.text(['write-tree']);
-      await nowHolds(tree);
+      await nowHolds(tree, sinceMs);
       return pinned(git, tree);
     },
     isReplaced,
@@ -199,15 +216,18 @@ export function createWorktree(
       const git = await ours();
       const restore = (isIndexed: boolean): Promise<void> =>
         restoreTree(git, place, { tree, isIndexed }, state.made ?? []);
-      await restore(await holds(tree)).catch(async (error: unknown) => {
+      const sinceMs = await indexTimeMs(place);
+      const isIndexed = await holds(tree);
+      await distrustIndex(git);
+      await restore(isIndexed).catch(async (error: unknown) => {
         if (codeOf(error) !== 'git-failed') throw error;
         await makeWritable(place.directory);
-        await rebuildIndex(git, place, state.head);
+        await rebuild(git);
         await restore(false);
       });
-      await nowHolds(tree);
       stamp = await folderStamp(place.directory);
       await submodules(options, { gitDir }, place, settings, true);
+      await nowHolds(tree, sinceMs);
     },
     treeOf,
     changes: async (from, to) => changesBetween(await ours(), from, to),
@@ -218,7 +238,7 @@ export function createWorktree(
     async withFiles(tree, files) {
       return treeWithFiles(await ours(), place.stateFolder, tree, files);
     },
-    read: createBlobReader(ours),
+    read: async (tree, path) => (await readAt(repository, [{ ref: tree, path }]))[0] ?? null,
     diff: async (from, to) => diffBetween(await ours(), from, to),
     patch: async (from, to) => patchBetween(await ours(), from, to),
     lines: async (from, to) => linesBetween(await ours(), from, to),
@@ -229,13 +249,14 @@ export function createWorktree(
       trees.set(commit, tree);
       return pinned(git, commit);
     },
-    async setBranch(commit) {
+    async setBranch(commit, isLast = false) {
       const git = await ours();
       await git.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, commit]);
       await note({ head: commit });
+      if (isLast) return;
       const tree = await treeOf(commit);
       if (!(await holds(tree))) await git.run(['read-tree', '--reset', tree]);
-      await nowHolds(tree);
+      await nowHolds(tree, indexed?.sinceMs ?? 0);
       await shareIndex(place, gitDir);
     },
     hasSubmodules: () =>

@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import type { Rule } from './rules.ts';
 
 /**
- * bubblewrap's arguments up to the program: namespaces of its own for users, processes, IPC and control groups, no capability,
- * no gain of rights by any program, and the end of everything when the one that started it is gone. It is in no session of a
- * terminal: `runProgram` starts a new one.
+ * bubblewrap's arguments up to the program: namespaces of its own for users, processes and IPC, no capability, no gain of rights
+ * by any program, and the end of everything when the one that started it is gone. It is in no session of a terminal:
+ * `runProgram` starts a new one. No namespace for control groups: Java could not find its own below /sys, and would crash.
  */
 const APART = [
-  '--die-with-parent --unshare-user-try --unshare-pid --unshare-ipc --unshare-cgroup-try --cap-drop ALL',
+  '--die-with-parent --unshare-user-try --unshare-pid --unshare-ipc --cap-drop ALL',
   '--ro-bind / / --dev /dev --proc /proc',
 ].flatMap((words) => words.split(' '));
 

@@ -1,4 +1,5 @@
-import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
@@ -57,4 +58,14 @@ test('Maven finds what the user has fetched, and writes to a repository of the i
   expect(await readFile(jar, 'utf8')).toBe('a jar');
   expect((await lstat(jar)).isSymbolicLink()).toBe(true);
   expect((await lstat(join(home, '.m2/repository/org'))).isDirectory()).toBe(true);
+
+  // A path with a space can't be named there.
+  const elsewhere = await mkdtemp(join(tmpdir(), 'agentos-maven-'));
+  onTestFinished(() => rm(elsewhere, { recursive: true }));
+  await mkdir(join(elsewhere, 'org/y'), { recursive: true });
+  const other = join(folder, 'other');
+  await mkdir(other);
+  const named = { worktree, env: { HOME: other, MAVEN_OPTS: `-Dmaven.repo.local=${elsewhere}` } };
+  await cachesFor(named, { shared: join(folder, 'shared'), home: other });
+  expect((await lstat(join(other, '.m2/repository/org/y'))).isDirectory()).toBe(true);
 });

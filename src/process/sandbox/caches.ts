@@ -45,8 +45,9 @@ export async function cachesFor(
     const spellings = Object.keys(env).filter((each) => each.toLowerCase() === name.toLowerCase());
     return [name, ...spellings].map((each) => [each, place]);
   });
-  const maven = `-Dmaven.repo.local=${await mavenRepository(worktree, home)}`;
-  const options = [env['MAVEN_OPTS'], maven].filter((option) => option !== undefined);
+  const given = env['MAVEN_OPTS'];
+  const maven = `-Dmaven.repo.local=${await mavenRepository(worktree, home, given)}`;
+  const options = [given, maven].filter((option) => option !== undefined);
   return { isShared, env: { ...Object.fromEntries(names), MAVEN_OPTS: options.join(' ') } };
 }
 
@@ -56,9 +57,11 @@ const LINK_MS = 60_000;
  * Maven takes the home from the system, not from HOME, and wants to write beside what it reads. So the item has a repository of
  * links to the files of the user's own, which are shown: what is there is not fetched again, and what is new is the item's.
  */
-async function mavenRepository(worktree: string, home: string): Promise<string> {
+async function mavenRepository(worktree: string, home: string, options = ''): Promise<string> {
   const own = join(home, '.m2', 'repository');
-  const users = homesOf(process.env).map((user) => join(user, '.m2', 'repository'));
+  const named = /-Dmaven\.repo\.local=(\S+)/.exec(options)?.[1];
+  const usual = homesOf(process.env).map((user) => join(user, '.m2', 'repository'));
+  const users = named === undefined ? usual : [named, ...usual];
   const user = users.find((folder) => existsSync(folder));
   if (user !== undefined && existsSync(join(worktree, 'pom.xml')) && !existsSync(own)) {
     await makeOwnFolder(home, '.m2');

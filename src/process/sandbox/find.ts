@@ -1,6 +1,6 @@
 import { firstLine } from '../../core/lines.ts';
 import { isInside } from '../../core/paths.ts';
-import { findProgram, runProgram } from '../program.ts';
+import { findProgram, runProgram, usersPath } from '../program.ts';
 import { createSandbox, type SandboxTool } from './sandbox.ts';
 
 /** What this machine has, or why it has none and what to do about that. */
@@ -14,7 +14,7 @@ export async function findSandbox(
   repository: string,
 ): Promise<FoundSandbox> {
   const isOurs = (folder: string): boolean => !isInside(repository, folder);
-  const path = (env['PATH'] ?? '').split(':').filter(isOurs).join(':');
+  const path = usersPath(env['PATH']).split(':').filter(isOurs).join(':');
   if (process.platform === 'darwin') {
     const program = await findProgram('sandbox-exec', '/usr/bin');
     if (program !== null) return { tool: { kind: 'seatbelt', program }, name: 'sandbox-exec' };

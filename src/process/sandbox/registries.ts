@@ -50,6 +50,7 @@ export const MACHINE_FILES: Readonly<Record<string, RegExp>> = {
   '/usr/local/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
   '/etc/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
   '~/.npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
+  '~/.config/pnpm/rc': REGISTRY_FILES['.npmrc'] as RegExp,
   '~/.config/pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
   '~/.pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
   '~/.config/go/env': /^GOPROXY=(.*)$/gm,

@@ -91,3 +91,15 @@ test('where the user has a proxy, allowed hosts are reached through that one', a
   expect(await tunnelled(port, 'near.example.org:443')).toBe('403');
   expect(seen).toEqual([`http://far.example.org/x ${credentials}`, `CONNECT far.example.org:${at} ${credentials}`]);
 });
+
+test('a host that only the repository names is not reached inside a network through the user’s proxy either', async () => {
+  const seen: string[] = [];
+  const upstream = createServer((asked, answer) => void answer.end(seen.push(asked.url ?? '').toString()));
+  const url = new URL(`http://127.0.0.1:${await listening(upstream)}`);
+  const hosts = ['169.254.169.254', 'localhost', 'not-known-here.invalid'];
+  const allowed = hosts.map((host) => ({ host, port: 80, isTrusted: false }));
+  const { port } = await proxy(allowed, { proxyFor: () => url });
+  const statuses = await Promise.all(hosts.map(async (host) => (await plainly(port, `http://${host}/`))[0]));
+  expect(statuses).toEqual([403, 403, 200]);
+  expect(seen).toEqual(['http://not-known-here.invalid/']);
+});

@@ -63,11 +63,15 @@ export function createRegistryProxy({ allowed, proxyFor, onRefused }: RegistryPr
   const addressOf: AddressOf = async (host, port, isSecure) => {
     const entry = allowedFor(allowed, host, port);
     if (entry === undefined) throw refuse(host);
-    if (proxyFor(host, isSecure) !== null) return host;
-    const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
-    const usable = addresses.filter((address) => entry.isTrusted || !isPrivateAddress(address));
-    if (usable[0] === undefined) throw refuse(host);
-    return usable[0];
+    const isAllowed = (address: string): boolean => entry.isTrusted || !isPrivateAddress(address);
+    // The user's proxy may know names that nobody knows here.
+    if (proxyFor(host, isSecure) !== null) {
+      if (!(await addressesOf(host).catch(() => [])).every(isAllowed)) throw refuse(host);
+      return host;
+    }
+    const usable = (await addressesOf(host)).find(isAllowed);
+    if (usable === undefined) throw refuse(host);
+    return usable;
   };
   const tunnel = async (host: string, port: number): Promise<Socket> => {
     const address = await addressOf(host, port, true);
@@ -94,6 +98,10 @@ export function createRegistryProxy({ allowed, proxyFor, onRefused }: RegistryPr
     );
   });
   return server;
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  return isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
 }
 
 class Refusal extends Error {}

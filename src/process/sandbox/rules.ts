@@ -88,8 +88,10 @@ export function createRules(from: Iterable<Rule> = []): Rules {
     replace: (path, source) => add(path, 'link', source),
     isHidden,
     isPlace: (path) => isAway(rules.get(realOf(path) ?? path)),
-    isProtected: (path) =>
-      [...rules.values()].some((rule) => isAway(rule) && isInside(realOf(path) ?? path, rule.path)),
+    isProtected(path) {
+      const real = realOf(path) ?? path;
+      return [...rules.values()].some((rule) => isAway(rule) && isInside(real, rule.path));
+    },
     copy: () => createRules(rules.values()),
     settled() {
       const all = [...rules.values()];

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compose, type Material } from './compose.ts';
 import { rangesOf, readLines } from './lines.ts';
-import { mapOf } from './map.ts';
+import { mapOf } from './overview.ts';
 import { termsOf } from './terms.ts';
 
 const VALUES = new Map(termsOf('quota').map((term) => [term, 2]));

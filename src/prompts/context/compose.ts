@@ -1,24 +1,23 @@
-import { conventionFiles } from './conventions.ts';
 import { type Block, type LineRange, outlineOf, type ReadFile, rangesOf } from './lines.ts';
-import { mapOf } from './map.ts';
+import { conventionFiles, mapOf } from './overview.ts';
 import type { RankedFile } from './rank.ts';
 
-/** How the room is divided. What a part does not need is left to the code. */
+/** Shares of the budget; code gets what the other parts don't use. */
 const SHARES = {
   conventions: 0.09,
   map: 0.04,
   outlines: 0.27,
-  /** Files of which pieces are shown, and of which at least an outline is. */
+  /** How many files are shown in pieces, and how many at least as an outline. */
   pieces: 26,
   outlined: 260,
-  /** Of these outlines two lines are shown, of the others one. */
+  /** How many outlines have two lines; the others have one. */
   twoLines: 40,
-  /** How slowly the expectation falls with the rank. */
+  /** How slowly the expected relevance falls with the rank. */
   rankOffset: 1,
 };
 const LEFT_OUT_CHARS = 800;
 const LONGEST_OUTLINE_LINE = 70;
-/** The frame of a file: its heading and fences. */
+/** Heading and fences of a file. */
 const FRAME_CHARS = 40;
 const RANGE_CHARS = 16;
 
@@ -39,17 +38,17 @@ export interface Composed {
 
 export interface Material {
   base: string;
-  /** Every path that may be named. */
+  /** All files that may be named. */
   paths: readonly string[];
   ranked: readonly RankedFile[];
-  /** The files that are worth reading, by path. */
+  /** The files whose content may be shown, by path. */
   read: ReadonlyMap<string, ReadFile>;
   leftOut: readonly { path: string; why: string }[];
   /** Characters. */
   budget: number;
 }
 
-/** A token is about four characters in English text and code; vendors differ, and a budget needs no more. */
+/** Approximate: a token is about four characters of English text or code. */
 export function tokensOf(chars: number): number {
   return Math.ceil(chars / 4);
 }
@@ -92,7 +91,7 @@ export function compose(material: Material): Composed {
   return { text: out.text, tokens: tokensOf(out.text.length), files, leftOut };
 }
 
-/** Text within a bound: what does not fit is not added. */
+/** Text within a budget: a part that does not fit is not added. */
 class Output {
   readonly #budget: number;
   #parts: string[] = [];
@@ -119,7 +118,7 @@ class Output {
   }
 }
 
-/** From the top of each file, as much as its share has room for. Returns what they take. */
+/** The beginning of each file, as much as its share allows. Returns the used characters. */
 function chooseConventions(
   { paths, read, budget }: Material,
   chosen: Map<string, { blocks: Block[]; why: string }>,
@@ -144,11 +143,10 @@ interface Outline {
   file: ShownFile;
   folder: string;
   text: string;
-  /** With its folder's line where it is the first of it. */
+  /** With the folder's line, if it is the first file of the folder. */
   chars: number;
 }
 
-/** The first get two lines each, the others one. */
 function chooseOutlines({ ranked, read }: Material, budget: number): Outline[] {
   const outlines: Outline[] = [];
   const folders = new Set<string>();
@@ -179,7 +177,7 @@ function cut(line: string): string {
   return line.length > LONGEST_OUTLINE_LINE ? `${line.slice(0, LONGEST_OUTLINE_LINE)}…` : line;
 }
 
-/** The blocks in which most of the change is expected for the room that they take. */
+/** The blocks with the most expected relevance per character. */
 function choosePieces(
   { ranked, read }: Material,
   chosen: Map<string, { blocks: Block[]; why: string }>,
@@ -200,7 +198,7 @@ function choosePieces(
   let room = budget;
   for (const { path, why, block, chars } of candidates) {
     const known = chosen.get(path);
-    // A file with pieces needs no outline.
+    // A file in pieces needs no outline.
     const frame = path.length + why.length + FRAME_CHARS - (outlineChars.get(path) ?? 0);
     const cost = chars + (known === undefined ? frame : 0);
     if (cost > room) continue;
@@ -238,7 +236,7 @@ function addOutlines(out: Output, outlines: readonly Outline[]): ShownFile[] {
   }
 }
 
-/** Long paths take more room than what is said of a file: a folder is named once. */
+/** Each folder is named once, because paths are longer than outlines. */
 function byFolder(outlines: readonly Outline[]): string {
   const groups = Map.groupBy(outlines, ({ folder }) => folder);
   return [...groups]
@@ -246,7 +244,6 @@ function byFolder(outlines: readonly Outline[]): string {
     .join('\n');
 }
 
-/** Those that the text names first. */
 function addLeftOut(out: Output, leftOut: Composed['leftOut']): void {
   const heading = '## Not shown\n\n';
   let list = '';

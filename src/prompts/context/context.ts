@@ -1,30 +1,28 @@
 import type { Git } from '../../git/git.ts';
-import { factsOf } from './blob-facts.ts';
+import { openCommit } from '../../git/repository.ts';
 import { compose, type ShownFile, wantedPaths } from './compose.ts';
-import { isChangelog, isOwnDocument, isTestPath } from './file-kind.ts';
-import { readHistory } from './history.ts';
+import { factsOf, isChangelog, isOwnDocument, isTestPath } from './file-facts.ts';
+import { readBlobs, readHistory, type TreeBlob } from './git-objects.ts';
 import type { Known } from './index-file.ts';
 import { type ReadFile, readLines } from './lines.ts';
-import { listBlobs, readBlobs, type TreeBlob } from './objects.ts';
 import { namedPaths, queryOf } from './query.ts';
-import { rankFiles, termValues } from './rank.ts';
+import { rankFiles, termValues, testsOf } from './rank.ts';
 import { isSecret } from './secrets.ts';
-import { testsOf } from './tests-of.ts';
 
 export interface ContextOptions {
   maxTokens: number;
   exclude: readonly string[];
 }
 
-/** What is to be done: an issue, a brief, a design. */
+/** An issue, a brief or a design. */
 export interface AskedContext {
   title: string;
   body: string;
-  /** Files that a design changes: they come first, and their tests are named. */
+  /** Files that a design changes: they are shown first, and their tests are named. */
   files?: readonly string[];
 }
 
-/** What models are shown of a repository at one commit for one text, and what is left out and why. */
+/** What models are shown of a repository at a commit for a text, and what is left out and why. */
 export interface RepositoryContext {
   base: string;
   budgetTokens: number;
@@ -32,14 +30,14 @@ export interface RepositoryContext {
   text: string;
   files: ShownFile[];
   leftOut: { path: string; why: string }[];
-  /** Existing tests that touch the files of the design. */
+  /** Existing tests of the files of a design. */
   tests: string[];
 }
 
 const LARGEST_BYTES = 1_000_000;
 const MOST_LEFT_OUT = 200;
 
-/** The same commit and text make the same context, whatever is `known`; what is found out is added to that. */
+/** The result depends on commit and text alone, not on `known`, which is updated. */
 export async function repositoryContext(
   git: Git,
   base: string,
@@ -47,9 +45,10 @@ export async function repositoryContext(
   { maxTokens, exclude }: ContextOptions,
   known: Known = { blobs: new Map(), commits: new Map() },
 ): Promise<RepositoryContext> {
-  const [tree, history] = await Promise.all([listBlobs(git, base), readHistory(git, base, known.commits)]);
+  const [commit, history] = await Promise.all([openCommit(git, base), readHistory(git, base, known.commits)]);
+  const tree = commit.paths.map((path) => ({ path, oid: commit.idOf(path) ?? '', size: commit.sizeOf(path) }));
   known.commits.clear();
-  for (const commit of history) known.commits.set(commit.hash, commit);
+  for (const past of history) known.commits.set(past.hash, past);
   const { visible, hidden } = sorted(tree, exclude);
   const used = new Set(visible.map(({ oid }) => oid));
   for (const oid of known.blobs.keys()) if (!used.has(oid)) known.blobs.delete(oid);
@@ -70,14 +69,15 @@ export async function repositoryContext(
   );
   const named = [...mentions, ...(files ?? [])];
   const code = texts.filter(({ path }) => !isOwnDocument(path) || named.includes(path));
-  const ranked = rankFiles(code, { query, named, history });
+  const values = termValues(code, query);
+  const ranked = rankFiles(code, { query, values, named, history });
   const wanted = new Set(wantedPaths(paths, ranked));
   const read = await readFiles(
     git,
     visible.filter(({ path }) => wanted.has(path)),
-    termValues(code, query),
+    values,
   );
-  // First those that the text names: whoever wrote it expects them to be seen.
+  // Files that the text names come first: its author expects them to be shown.
   const rest = hidden.toSorted((a, b) => Number(mentions.includes(b.path)) - Number(mentions.includes(a.path)));
   const composed = compose({ base, paths, ranked, read, leftOut: rest.slice(0, MOST_LEFT_OUT), budget: maxTokens * 4 });
   const tests = files === undefined ? [] : testsOf(texts, files, history);
@@ -86,7 +86,6 @@ export async function repositoryContext(
 
 const SECRET = 'may hold secrets';
 
-/** What may be looked at, and what not. */
 function sorted(
   tree: readonly TreeBlob[],
   exclude: readonly string[],

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
-import { factsOf } from './blob-facts.ts';
+import { factsOf } from './file-facts.ts';
 import { indexBytes, type Known, readIndex } from './index-file.ts';
 
 test('an index is read as it was written; a damaged, cut or foreign one is as good as none', async () => {

@@ -1,23 +1,21 @@
 import { eachTerm } from './terms.ts';
 
-/** Which lines of a file a text is about. */
-
 /** Inclusive, counted from 1. */
 export type LineRange = [from: number, to: number];
 
 export interface ReadFile {
   path: string;
   lines: string[];
-  /** What each line has of the words of the text. */
+  /** The value of the issue's terms in each line. */
   hits: Float64Array;
   blocks: Block[];
 }
 
-/** Lines that are shown together or not at all. */
+/** Lines that are shown together. */
 export interface Block {
   from: number;
   to: number;
-  /** Of the lines of its file that will change, the part that is expected here. */
+  /** The expected share of the file's changes. */
   share: number;
 }
 
@@ -32,7 +30,7 @@ const SETTINGS = {
   tail: 0.5,
 };
 
-/** Longer lines are cut: they are data or minified code. */
+/** Longer lines are data or minified code. */
 const LONGEST_LINE = 240;
 const NEWLINE = 0x0a;
 
@@ -82,7 +80,7 @@ export function readLines(
   return { path, lines, hits, blocks };
 }
 
-/** Cut where a blank line or an unindented one lets a reader start, when there is enough of it. */
+/** Blocks of a readable size that start after a blank line or at an unindented one. */
 function cutsOf(lines: readonly string[]): { from: number; to: number }[] {
   const { least, most } = SETTINGS;
   const cuts: { from: number; to: number }[] = [];
@@ -103,7 +101,7 @@ function cutsOf(lines: readonly string[]): { from: number; to: number }[] {
 
 const MOST_SCOPES = 3;
 
-/** What the headers around a line have of the words: the function, the class. */
+/** The value of the terms in the headers around a line: its function, its class. */
 function scopeHits(lines: readonly string[], hits: Float64Array, from: number): number {
   let indent = indentOf(lines, from);
   let sum = 0;
@@ -121,14 +119,14 @@ function scopeHits(lines: readonly string[], hits: Float64Array, from: number): 
 function indentOf(lines: readonly string[], at: number): number {
   const line = lines[at] ?? '';
   const text = line.trimStart();
-  // A blank line, or a lone bracket, belongs to what is around it.
+  // A blank line belongs to what is around it.
   return text === '' ? Number.POSITIVE_INFINITY : line.length - text.length;
 }
 
 const DECLARATION =
   /^\s{0,8}(export|pub|public|private|protected|internal|static|async|abstract|final|def|class|func|fn|function|interface|type|struct|enum|trait|impl|mod|module|object|record|const|describe|it|test|context|macro_rules!|@\w+|#+ )\b|^#{1,4} |^\s{0,4}(static |inline |const |unsigned )*[A-Za-z_][\w:<>,*& ]* \*?[\w:~]+\([^;]*$|^"?[\w.-]+"?\s*[:=]|^\[[\w.-]+\]/;
 
-/** The lines that tell what a file has: of its declarations the ones nearest to the text. */
+/** The declarations of a file that match the issue best. */
 export function outlineOf({ lines, hits }: ReadFile, most: number): number[] {
   const declared = lines.flatMap((line, at) => (DECLARATION.test(line) ? [at] : []));
   const some = declared.length > 0 ? declared : lines.flatMap((line, at) => (line.trim() === '' ? [] : [at]));
@@ -140,7 +138,7 @@ export function outlineOf({ lines, hits }: ReadFile, most: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** Neighbours become one range. */
+/** Adjacent blocks become one range. */
 export function rangesOf(blocks: readonly { from: number; to: number }[]): LineRange[] {
   const ranges: LineRange[] = [];
   for (const { from, to } of [...blocks].sort((a, b) => a.from - b.from)) {

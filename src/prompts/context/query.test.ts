@@ -3,7 +3,7 @@ import { namedPaths, queryOf } from './query.ts';
 import { termsOf } from './terms.ts';
 
 const weightOf = (title: string, body: string, word: string): number =>
-  queryOf(title, body).weights.get(termsOf(word)[0] ?? 0) ?? 0;
+  queryOf(title, body).get(termsOf(word)[0] ?? 0) ?? 0;
 
 test('words of the title, in backticks and of errors weigh more; trailers, links and everyday words nothing', () => {
   const plain = weightOf('', 'the quota', 'quota');

@@ -1,15 +1,13 @@
 import { termsOf } from './terms.ts';
 
-/** What an issue asks for, as weighted terms. */
-export interface Query {
-  weights: ReadonlyMap<number, number>;
-}
+/** The weight of each term of an issue. */
+export type Query = ReadonlyMap<number, number>;
 
 const TITLE_WEIGHT = 2;
 const QUOTED_WEIGHT = 1.5;
 const TROUBLE_WEIGHT = 1;
 
-/** Words of every issue, in every repository. */
+/** Words of every issue. */
 const STOP_WORDS = new Set(
   termsOf(`a an and are as at be been but by can could do does don for from had has have he her his how if in into is it
     its just like may me more most my no not now of on only or other our out over own same she should so some such than that
@@ -20,7 +18,7 @@ const STOP_WORDS = new Set(
     improve support allow please closes close resolves merge pull request commit pr ref refs feat chore refactor
     http https www com github org io`),
 );
-/** Lines of a commit message or an issue that are about people. */
+/** Trailers of commit messages, which name people. */
 const TRAILER =
   /^\s*([A-Za-z-]+-by|Change-Id|Cc|git-svn-id|Refs?|Closes|Fixes|See-also|Reviewed-on|PiperOrigin-RevId|PUBLISHED_FROM):.*$/gim;
 const TROUBLE = /^.*(\b\w*(Error|Exception)\b|\bpanic(ked)?\b|^\s+at .+:\d+|File ".+", line \d+|\bfatal:).*$/gm;
@@ -50,7 +48,7 @@ export function queryOf(title: string, body: string): Query {
   const quoted = [...all.matchAll(/`([^`\n]+)`|"([^"\n]{2,80})"|(?<!\w)'([^'\n]{2,80})'/g)];
   add(quoted.map(([, a, b, c]) => a ?? b ?? c).join('\n'), QUOTED_WEIGHT);
   add((all.match(TROUBLE) ?? []).join('\n'), TROUBLE_WEIGHT);
-  return { weights };
+  return weights;
 }
 
 /** Tracked files that a text names: by path, by the end of a path, or by a file name that only one of them has. */

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { factsOf } from './blob-facts.ts';
-import type { PastCommit } from './history.ts';
+import { factsOf } from './file-facts.ts';
+import type { PastCommit } from './git-objects.ts';
 import { queryOf } from './query.ts';
-import { type IndexedFile, rankFiles } from './rank.ts';
-import { testsOf } from './tests-of.ts';
+import { type IndexedFile, rankFiles, termValues, testsOf } from './rank.ts';
 
 function filesOf(texts: Record<string, string>): IndexedFile[] {
   return Object.entries(texts).map(([path, text]) => ({ path, facts: factsOf(Buffer.from(text)) }));
@@ -20,7 +19,9 @@ const REPOSITORY = {
 const commit = (message: string, ...paths: string[]): PastCommit => ({ hash: message, message, paths });
 
 function order(text: string, history: PastCommit[] = [], named: string[] = []): string[] {
-  return rankFiles(filesOf(REPOSITORY), { query: queryOf(text, ''), named, history }).map(({ path }) => path);
+  const files = filesOf(REPOSITORY);
+  const query = queryOf(text, '');
+  return rankFiles(files, { query, values: termValues(files, query), named, history }).map(({ path }) => path);
 }
 
 test('the file that a text describes by its words comes first, then its test and what it imports; a lock file is last', () => {

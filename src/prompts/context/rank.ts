@@ -1,7 +1,5 @@
-import type { BlobFacts } from './blob-facts.ts';
-import { isGeneratedPath, isTestPath, subjectOf } from './file-kind.ts';
-import type { PastCommit } from './history.ts';
-import { importResolver } from './imports.ts';
+import { type BlobFacts, importResolver, isGeneratedPath, isTestPath, subjectOf } from './file-facts.ts';
+import type { PastCommit } from './git-objects.ts';
 import type { Query } from './query.ts';
 import { termsOf } from './terms.ts';
 
@@ -16,7 +14,7 @@ export interface RankedFile {
   why: string;
 }
 
-/** How much each sign counts; every one of them is between 0 and 1 over the files of a repository. */
+/** The weight of each sign; the signs of a file are between 0 and 1. */
 const WEIGHTS = {
   content: 1,
   path: 0.7,
@@ -40,57 +38,48 @@ type Sign = Float64Array;
 
 export function rankFiles(
   files: readonly IndexedFile[],
-  { query, named, history }: { query: Query; named: readonly string[]; history: readonly PastCommit[] },
+  {
+    query,
+    values,
+    named,
+    history,
+  }: {
+    query: Query;
+    /** See `termValues`. */
+    values: ReadonlyMap<number, number>;
+    named: readonly string[];
+    history: readonly PastCommit[];
+  },
 ): RankedFile[] {
   const places = new Map(files.map(({ path }, place) => [path, place]));
   const past = history.map(({ message, paths }) => ({
     message,
     places: paths.flatMap((path) => places.get(path) ?? []),
   }));
-  const signs = {
-    content: contentSign(files, query),
+  const isNamed = new Set(named);
+  const signs: Partial<Record<Part, Sign>> = {
+    named: Float64Array.from(files, ({ path }) => (isNamed.has(path) ? 1 : 0)),
+    content: contentSign(files, values),
     path: pathSign(files, query),
     messages: messagesSign(files.length, past, query),
     frequency: frequencySign(files.length, past),
   };
-  const isNamed = new Set(named);
-  const penalty = files.map(
-    ({ path, facts }) =>
-      (facts.isGenerated || isGeneratedPath(path) ? WEIGHTS.generated : 1) * (isTestPath(path) ? WEIGHTS.test : 1),
-  );
-  const first = files.map(
-    ({ path }, place) =>
-      (penalty[place] ?? 1) *
-      (WEIGHTS.content * (signs.content[place] ?? 0) +
-        WEIGHTS.path * (signs.path[place] ?? 0) +
-        WEIGHTS.messages * (signs.messages[place] ?? 0) +
-        WEIGHTS.frequency * (signs.frequency[place] ?? 0) +
-        (isNamed.has(path) ? WEIGHTS.named : 0)),
-  );
-  const seeds = first
-    .map((score, place) => ({ place, score }))
+  const partsOf = (place: number): [Part, number][] =>
+    PARTS.map((part) => [part, WEIGHTS[part] * (signs[part]?.[place] ?? 0)]);
+  const scoreOf = ({ path, facts }: IndexedFile, place: number): number => {
+    const isGenerated = facts.isGenerated || isGeneratedPath(path);
+    const penalty = (isGenerated ? WEIGHTS.generated : 1) * (isTestPath(path) ? WEIGHTS.test : 1);
+    return penalty * partsOf(place).reduce((sum, [, value]) => sum + value, 0);
+  };
+  const seeds = files
+    .map((file, place) => ({ place, score: scoreOf(file, place) }))
     .sort((a, b) => b.score - a.score || a.place - b.place)
     .slice(0, WEIGHTS.seeds);
-  const near = {
-    together: togetherSign(files.length, past, seeds),
-    imports: importsSign(files, seeds),
-    subject: subjectSign(files, seeds),
-  };
+  signs.together = togetherSign(files.length, past, seeds);
+  signs.imports = importsSign(files, seeds);
+  signs.subject = subjectSign(files, seeds);
   return files
-    .map(({ path }, place) => {
-      const parts = {
-        named: isNamed.has(path) ? WEIGHTS.named : 0,
-        content: WEIGHTS.content * (signs.content[place] ?? 0),
-        path: WEIGHTS.path * (signs.path[place] ?? 0),
-        messages: WEIGHTS.messages * (signs.messages[place] ?? 0),
-        frequency: WEIGHTS.frequency * (signs.frequency[place] ?? 0),
-        together: WEIGHTS.together * (near.together[place] ?? 0),
-        imports: WEIGHTS.imports * (near.imports[place] ?? 0),
-        subject: WEIGHTS.subject * (near.subject[place] ?? 0),
-      };
-      const sum = Object.values(parts).reduce((total, value) => total + value, 0);
-      return { path, score: sum * (penalty[place] ?? 1), why: reasonOf(parts) };
-    })
+    .map((file, place) => ({ path: file.path, score: scoreOf(file, place), why: reasonOf(partsOf(place)) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1));
 }
@@ -106,11 +95,14 @@ const REASONS = {
   subject: 'same name',
 };
 
+type Part = keyof typeof REASONS;
+const PARTS = Object.keys(REASONS) as Part[];
+
 /** The strongest sign, and a second one that is nearly as strong. */
-function reasonOf(parts: Record<keyof typeof REASONS, number>): string {
-  const [first, second] = (Object.keys(REASONS) as (keyof typeof REASONS)[]).sort((a, b) => parts[b] - parts[a]);
+function reasonOf(parts: readonly [Part, number][]): string {
+  const [first, second] = parts.toSorted(([, a], [, b]) => b - a);
   if (first === undefined || second === undefined) return '';
-  return parts[second] > parts[first] * 0.6 ? `${REASONS[first]}; ${REASONS[second]}` : REASONS[first];
+  return second[1] > first[1] * 0.6 ? `${REASONS[first[0]]}; ${REASONS[second[0]]}` : REASONS[first[0]];
 }
 
 function scaled(sign: Sign): Sign {
@@ -118,74 +110,53 @@ function scaled(sign: Sign): Sign {
   return most === 0 ? sign : sign.map((value) => value / most);
 }
 
-export function idf(count: number, documents: number): number {
+function idf(count: number, documents: number): number {
   return Math.log(1 + (documents - count + 0.5) / (count + 0.5));
 }
 
-/** What each word of the text is worth, by how few files have it. */
+/** The value of each term of the issue: the fewer documents have it, the higher. */
+function valuesOf(documents: readonly Iterable<number>[], query: Query): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const terms of documents)
+    for (const term of terms) if (query.has(term)) counts.set(term, (counts.get(term) ?? 0) + 1);
+  return new Map([...counts].map(([term, count]) => [term, (query.get(term) ?? 0) * idf(count, documents.length)]));
+}
+
 export function termValues(files: readonly IndexedFile[], query: Query): ReadonlyMap<number, number> {
-  const documents = new Map<number, number>();
-  for (const { facts } of files) {
-    for (const term of facts.terms) if (query.weights.has(term)) documents.set(term, (documents.get(term) ?? 0) + 1);
-  }
-  return new Map(
-    [...documents].map(([term, count]) => [term, (query.weights.get(term) ?? 0) * idf(count, files.length)]),
+  return valuesOf(
+    files.map(({ facts }) => facts.terms),
+    query,
   );
 }
 
-function contentSign(files: readonly IndexedFile[], query: Query): Sign {
+/** BM25. */
+function contentSign(files: readonly IndexedFile[], values: ReadonlyMap<number, number>): Sign {
   const { k1, b } = WEIGHTS;
-  const terms = [...query.weights.keys()];
-  const number = new Map(terms.map((term, at) => [term, at]));
-  const bits = new Uint8Array(1 << 16);
-  for (const term of terms) bits[term & 0xffff] = 1;
-  const found: [number, number][][] = [];
-  const documents = new Float64Array(terms.length);
-  const lengths = new Float64Array(files.length);
-  let total = 0;
-  files.forEach(({ facts }, place) => {
-    const hits: [number, number][] = [];
-    let length = 0;
-    const { terms: own, counts } = facts;
-    for (let at = 0; at < own.length; at++) {
-      const count = counts[at] as number;
-      length += count;
-      const term = own[at] as number;
-      if (bits[term & 0xffff] === 0) continue;
-      const known = number.get(term);
-      if (known === undefined) continue;
-      hits.push([known, count]);
-      documents[known] = (documents[known] ?? 0) + 1;
-    }
-    found.push(hits);
-    lengths[place] = length;
-    total += length;
-  });
-  const average = total / Math.max(1, files.length) || 1;
-  const value = terms.map((term, at) => (query.weights.get(term) ?? 0) * idf(documents[at] ?? 0, files.length));
-  const sign = new Float64Array(files.length);
-  found.forEach((hits, place) => {
+  const lengths = files.map(({ facts }) => facts.counts.reduce((sum, count) => sum + count, 0));
+  const average = lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, files.length) || 1;
+  const sign = Float64Array.from(files, ({ facts: { terms, counts } }, place) => {
     const norm = k1 * (1 - b + (b * (lengths[place] ?? 0)) / average);
     let sum = 0;
-    for (const [term, count] of hits) sum += (value[term] ?? 0) * ((count * (k1 + 1)) / (count + norm));
-    sign[place] = sum;
+    for (let at = 0; at < terms.length; at++) {
+      const value = values.get(terms[at] ?? 0);
+      const count = counts[at] ?? 0;
+      if (value !== undefined) sum += value * ((count * (k1 + 1)) / (count + norm));
+    }
+    return sum;
   });
   return scaled(sign);
 }
 
 function pathSign(files: readonly IndexedFile[], query: Query): Sign {
-  const own = files.map(({ path }) => new Set(termsOf(path).filter((term) => query.weights.has(term))));
-  const documents = new Map<number, number>();
-  for (const terms of own) for (const term of terms) documents.set(term, (documents.get(term) ?? 0) + 1);
+  const own = files.map(({ path }) => new Set(termsOf(path)));
+  const values = valuesOf(own, query);
   const sign = new Float64Array(files.length);
   own.forEach((terms, place) => {
-    if (terms.size === 0) return;
     const path = files[place]?.path ?? '';
+    const known = [...terms].filter((term) => values.has(term));
+    if (known.length === 0) return;
     const name = new Set(termsOf(path.slice(path.lastIndexOf('/') + 1)));
-    for (const term of terms) {
-      const value = (query.weights.get(term) ?? 0) * idf(documents.get(term) ?? 0, files.length);
-      sign[place] = (sign[place] ?? 0) + value * (name.has(term) ? 1 : 0.5);
-    }
+    sign[place] = known.reduce((sum, term) => sum + (values.get(term) ?? 0) * (name.has(term) ? 1 : 0.5), 0);
   });
   return scaled(sign);
 }
@@ -195,14 +166,13 @@ interface PastChange {
   places: readonly number[];
 }
 
-/** Files that commits with a message like the issue changed. */
+/** Files of commits with a message like the issue. */
 function messagesSign(size: number, past: readonly PastChange[], query: Query): Sign {
-  const own = past.map(({ message }) => new Set(termsOf(message).filter((term) => query.weights.has(term))));
-  const documents = new Map<number, number>();
-  for (const terms of own) for (const term of terms) documents.set(term, (documents.get(term) ?? 0) + 1);
+  const own = past.map(({ message }) => new Set(termsOf(message)));
+  const values = valuesOf(own, query);
   const scores = own.map((terms, at) => {
     let sum = 0;
-    for (const term of terms) sum += (query.weights.get(term) ?? 0) * idf(documents.get(term) ?? 0, past.length);
+    for (const term of terms) sum += values.get(term) ?? 0;
     return { at, score: sum / (1 + at / 4000) };
   });
   const best = scores.sort((a, b) => b.score - a.score || a.at - b.at).slice(0, WEIGHTS.nearest);
@@ -267,7 +237,7 @@ function importsSign(files: readonly IndexedFile[], seeds: readonly Seed[]): Sig
   return scaled(sign);
 }
 
-/** A module's tests, its header, its documentation: files with the same name. */
+/** Files with the same name: a module's tests, its header, its documentation. */
 function subjectSign(files: readonly IndexedFile[], seeds: readonly Seed[]): Sign {
   const bySubject = new Map<string, number>();
   for (const { place, score } of seeds) {
@@ -281,4 +251,37 @@ function subjectSign(files: readonly IndexedFile[], seeds: readonly Seed[]): Sig
     sign[place] = own.has(place) ? score * 0.5 : score;
   });
   return scaled(sign);
+}
+
+const MOST_TESTS = 20;
+/** A test that changed this often with a file belongs to it. */
+const LEAST_TOGETHER = 2;
+
+/** The tests of these files: they import one of them, have its name, or changed with it. The most certain first. */
+export function testsOf(
+  files: readonly IndexedFile[],
+  changed: readonly string[],
+  history: readonly PastCommit[],
+): string[] {
+  const wanted = new Set(changed);
+  const subjects = new Set(changed.map(subjectOf));
+  const paths = files.map(({ path }) => path);
+  const resolve = importResolver(paths);
+  const together = new Map<string, number>();
+  for (const { paths: touched } of history) {
+    if (!touched.some((path) => wanted.has(path))) continue;
+    for (const path of touched) together.set(path, (together.get(path) ?? 0) + 1);
+  }
+  return files
+    .filter(({ path }) => isTestPath(path))
+    .map(({ path, facts }) => {
+      const imports = facts.imports.some((name) => wanted.has(paths[resolve(path, name) ?? -1] ?? ''));
+      const times = together.get(path) ?? 0;
+      const isNear = wanted.has(path) || subjects.has(subjectOf(path)) || imports;
+      return { path, value: (isNear ? 100 : 0) + (isNear || times >= LEAST_TOGETHER ? times : 0) };
+    })
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value || (a.path < b.path ? -1 : 1))
+    .slice(0, MOST_TESTS)
+    .map(({ path }) => path);
 }

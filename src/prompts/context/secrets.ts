@@ -1,4 +1,4 @@
-/** Files that no model is ever shown, by their path and by what they hold. */
+/* Files that no model may see, by path and by content. */
 
 const SECRET_NAMES = [
   /^\.env(\..+)?$/i,
@@ -19,10 +19,7 @@ export function isSecret(path: string): boolean {
   return segments.some((segment) => SECRET_FOLDERS.has(segment)) || SECRET_NAMES.some((pattern) => pattern.test(name));
 }
 
-/**
- * Keys that are known by their beginning, with the lengths that their makers give them: the rules of gitleaks (MIT) that need no
- * words around the key. Others would hide files that only look like one.
- */
+/** Keys with a known prefix and length: the rules of gitleaks (MIT) that need no context. Others would have false positives. */
 const KEYS: readonly [beginning: string, form: RegExp][] = [
   ['-----BEGIN ', /-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----/],
   ['AKIA', /\bAKIA[A-Z2-7]{16}\b/],
@@ -50,10 +47,9 @@ const KEYS: readonly [beginning: string, form: RegExp][] = [
   ['shpat_', /\bshpat_[a-fA-F0-9]{32}\b/],
 ];
 
-/** What people write in examples and tests in the place of a key. */
+/** Words in the keys of examples and tests. */
 const NO_KEY = /example|sample|dummy|fake|test|your|x{4}|X{4}|0{4}|0123|1234|abcd/i;
 
-/** Whether a text, or the bytes of one, hold a key. */
 export function holdsKey(content: string | Buffer): boolean {
   return KEYS.some(([beginning, form]) => {
     if (!content.includes(beginning)) return false;

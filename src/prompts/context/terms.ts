@@ -18,13 +18,13 @@ const KINDS = Uint8Array.from({ length: 256 }, (_, byte) => {
   return char === '_' || char === '$' ? JOINT : SEPARATOR;
 });
 
-/** Longer ones are hashes, keys and encoded data. */
+/** Longer words are hashes, keys and encoded data. */
 const LONGEST_WORD = 60;
 const part = new Uint8Array(LONGEST_WORD + 1);
 const whole = new Uint8Array(LONGEST_WORD + 1);
 
-/** Called for each part of a word, and for the whole of one that has several; `start` and `end` are those of the word. */
-export type OnTerm = (hash: number, start: number, end: number) => void;
+/** Called for each part of a word, and for a whole word of several parts; `start` and `end` are those of the word. */
+type OnTerm = (hash: number, start: number, end: number) => void;
 
 export function eachTerm(bytes: Uint8Array, from: number, to: number, onTerm: OnTerm): void {
   let at = from;
@@ -70,7 +70,7 @@ function eachPart(bytes: Uint8Array, from: number, to: number, onTerm: OnTerm): 
   if (parts > 1) onTerm(hashOf(whole, wholeLength), from, to);
 }
 
-/** Of what `part` holds: plural, -ing, -ed, -er, -ion, a final e and a doubled consonant don't distinguish words. */
+/** The hash of `part` without plural, -ing, -ed, -er, -ion, a final e or a doubled consonant. */
 function stemmedHash(given: number): number {
   let length = given;
   if (length > 3) {
@@ -87,11 +87,11 @@ function stemmedHash(given: number): number {
 
 const [D, E, G, I, N, O, R, S, U, Y] = [0x64, 0x65, 0x67, 0x69, 0x6e, 0x6f, 0x72, 0x73, 0x75, 0x79];
 
-/** FNV-1a, as a signed number because those are cheap; never 0, which marks a free place in tables. */
+/** FNV-1a, as a signed number, which is fast. */
 function hashOf(bytes: Uint8Array, length: number): number {
   let hash = 0x811c9dc5 | 0;
   for (let at = 0; at < length; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
-  return hash === 0 ? 1 : hash;
+  return hash;
 }
 
 const encoder = new TextEncoder();
@@ -104,63 +104,25 @@ export function termsOf(text: string): number[] {
   return found;
 }
 
-/** Words before a name that is declared there. */
+/** Keywords before the name of a declaration. */
 const DECLARING = new Set(
   termsOf(
     'def func function class fn struct interface type enum trait module impl package const record protocol object macro',
   ),
 );
-const DECLARING_BITS = Uint8Array.from({ length: 256 }, () => 0);
-for (const hash of DECLARING) DECLARING_BITS[hash & 255] = 1;
-/** A declared name says more about a file than one that is used. */
+/** A declaration says more about a file than a use. */
 const DECLARED_COUNTS = 3;
 
-/** How often each term occurs in a text; the table is used again for the next one. */
-export class TermCounter {
-  #keys = new Int32Array(1 << 14);
-  #counts = new Uint16Array(1 << 14);
-  #used: number[] = [];
-
-  count(bytes: Uint8Array): { terms: Int32Array; counts: Uint8Array } {
-    for (const place of this.#used) this.#keys[place] = this.#counts[place] = 0;
-    this.#used = [];
-    let declaredAt = -1;
-    eachTerm(bytes, 0, bytes.length, (hash, start, end) => {
-      this.#add(hash, start === declaredAt ? DECLARED_COUNTS : 1);
-      if (DECLARING_BITS[hash & 255] === 1 && DECLARING.has(hash)) declaredAt = end + 1;
-    });
-    const used = this.#used;
-    const terms = new Int32Array(used.length);
-    const counts = new Uint8Array(used.length);
-    for (let at = 0; at < used.length; at++) {
-      const place = used[at] ?? 0;
-      terms[at] = this.#keys[place] ?? 0;
-      counts[at] = Math.min(255, this.#counts[place] ?? 0);
-    }
-    return { terms, counts };
-  }
-
-  #add(hash: number, by: number): void {
-    const mask = this.#keys.length - 1;
-    let place = hash & mask;
-    for (let key = this.#keys[place]; key !== hash; key = this.#keys[place]) {
-      if (key === 0) {
-        if (this.#used.length * 2 > mask) return this.#grow(hash, by);
-        this.#keys[place] = hash;
-        this.#used.push(place);
-        break;
-      }
-      place = (place + 1) & mask;
-    }
-    this.#counts[place] = Math.min(0xffff, (this.#counts[place] ?? 0) + by);
-  }
-
-  #grow(hash: number, by: number): void {
-    const before = this.#used.map((place) => [this.#keys[place] ?? 0, this.#counts[place] as number] as const);
-    this.#counts = new Uint16Array(this.#keys.length * 4);
-    this.#keys = new Int32Array(this.#keys.length * 4);
-    this.#used = [];
-    for (const [key, count] of before) this.#add(key, count);
-    this.#add(hash, by);
-  }
+/** How often each term occurs in a text. */
+export function countTerms(bytes: Uint8Array): { terms: Int32Array; counts: Uint8Array } {
+  const found = new Map<number, number>();
+  let declaredAt = -1;
+  eachTerm(bytes, 0, bytes.length, (hash, start, end) => {
+    found.set(hash, (found.get(hash) ?? 0) + (start === declaredAt ? DECLARED_COUNTS : 1));
+    if (DECLARING.has(hash)) declaredAt = end + 1;
+  });
+  return {
+    terms: Int32Array.from(found.keys()),
+    counts: Uint8Array.from(found.values(), (count) => Math.min(255, count)),
+  };
 }

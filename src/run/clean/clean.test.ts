@@ -11,7 +11,8 @@ import type { Worktree } from '../../git/worktree/worktree.ts';
 import { lockItem } from '../../process/lock.ts';
 import { parseIssue } from '../../source/directory.ts';
 import { openProject } from '../project.ts';
-import { type Cleaned, clean } from './clean.ts';
+import type { Cleaned } from './candidate.ts';
+import { clean } from './clean.ts';
 
 const ID = parseItemId('42');
 const NOW = Date.now();
@@ -184,7 +185,7 @@ test('leftovers of nobody go: records of folders that are gone, homes, pins, loc
     'pins implement-8',
   ]);
   expect(kept.map(({ name, why }) => `${name}: ${why}`)).toEqual([
-    'implement-7: no worktree of ours',
+    'implement-7: not a worktree of ours',
     'lld-9.db.damaged-20260101T000000000Z: damaged, kept for inspection',
   ]);
   expect(await readdir(join(bench.base, 'locks'))).toEqual([]);
@@ -251,6 +252,6 @@ test('answers of an evaluation stay for the next one, until none has used them f
   await utimes(bench.paths.checkpoint('eval', old), longAgo, longAgo);
   const { removed, kept } = await bench.cleaned();
   expect(of(removed, 'checkpoint')).toEqual([`eval-${old}.db: not used for 14 days`]);
-  expect(of(kept, 'checkpoint')).toEqual([`eval-${recent}.db: the next evaluation takes its answers from it`]);
+  expect(of(kept, 'checkpoint')).toEqual([`eval-${recent}.db: the next evaluation reuses its answers`]);
   expect(await readdir(bench.paths.checkpoints)).toEqual([`eval-${recent}.db`]);
 });

@@ -9,7 +9,7 @@ import { writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { lockItem } from '../../process/lock.ts';
 import { openProject } from '../project.ts';
-import type { Cleaned } from './clean.ts';
+import type { Cleaned } from './candidate.ts';
 import { discard } from './discard.ts';
 
 const ID = parseItemId('42');

@@ -6,7 +6,7 @@ import { listed } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
 import { readReportStatus } from '../../documents/header.ts';
 import { deleteBranch } from '../../git/branches.ts';
-import { createGit, type Git } from '../../git/git.ts';
+import type { Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import { readAt } from '../../git/repository.ts';
 import {
@@ -25,46 +25,35 @@ import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
 import { isHolderAlive, readHolder, workedOnBy } from '../../process/lock.ts';
+import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
-import { discardCommand } from '../run-record.ts';
+import { type Candidate, candidate } from './candidate.ts';
 import { modifiedMs, RECENT_MS } from './checkpoints.ts';
-import type { Candidate } from './clean.ts';
 
 const MOST_NAMED = 3;
 
-/** Each worktree, or what is left of one, with its pins and our notes. `isWanted`: by its name. */
-export async function worktreeCandidates(
+/** Each worktree, or what is left of one, with its pins and our state file. `isWanted`: by its name. */
+export async function worktreesOf(
   project: Project,
   place: readonly string[],
   isWanted: (name: string) => boolean,
 ): Promise<Candidate[]> {
-  const found = (await worktreesIn(project)).filter((one) => isWanted(one.place.name));
   const candidates: Candidate[] = [];
-  for (const one of found) candidates.push(await judge(project, place, one));
+  for (const found of await findWorktrees(project))
+    if (isWanted(found.place.name)) candidates.push(await judge(project, place, found));
   return candidates;
 }
 
 interface FoundWorktree {
   place: WorktreePlace;
-  /** Git's own folder for it. */
+  /** Git's own folder for it; null: git does not know it. */
   gitDir: string | null;
   isThere: boolean;
 }
 
-/** Where earlier versions had them. */
-export function formerWorktrees({ base }: Paths): string {
-  return join(base, 'worktrees');
-}
-
-async function worktreesIn({ paths, childEnv }: Project): Promise<FoundWorktree[]> {
-  const git = createGit(paths.repository, childEnv);
+async function findWorktrees({ paths, git }: Project): Promise<FoundWorktree[]> {
   const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
-  const folders = new Set([paths.worktrees, formerWorktrees(paths)]);
-  return (await Promise.all([...folders].map((folder) => worktreesBelow(commonDir, folder)))).flat();
-}
-
-async function worktreesBelow(commonDir: string, parent: string): Promise<FoundWorktree[]> {
-  const folder = await realFolder(parent);
+  const folder = await realFolder(paths.worktrees);
   const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
   const there = new Set(await namesIn(folder));
   const names = new Set([
@@ -80,50 +69,39 @@ async function worktreesBelow(commonDir: string, parent: string): Promise<FoundW
 }
 
 async function judge(
-  { paths, childEnv }: Project,
+  { paths, childEnv, git }: Project,
   flags: readonly string[],
   { place, gitDir, isThere }: FoundWorktree,
 ): Promise<Candidate> {
-  const git = createGit(paths.repository, childEnv);
   const { directory, name } = place;
   const state = await readWorktreeState(place);
   const item = itemOfKey(name);
-  const kept = (why: string, discard: string | null = null): Candidate => ({
-    entry: { kind: 'worktree', name, path: directory, why, discard },
-    item,
-    remove: null,
-  });
-  const removable = (why: string): Candidate => ({
-    ...kept(why),
-    remove: async () => {
+  const kept = (why: string, discard: string | null = null): Candidate =>
+    candidate('worktree', directory, why, null, { discard });
+  const removable = (why: string): Candidate =>
+    candidate('worktree', directory, why, async () => {
       const branch = state?.branch ?? null;
       if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-      // What a landing came to is on a branch of its own, and a reaction on that of its pull request.
+      // The result of a landing or a reaction is on another branch.
       if ((item?.workflow === 'land' || item?.workflow === 'react') && branch !== null) await deleteBranch(git, branch);
       await removePins(git, name);
       await removeFolder(place.stateFolder, place.work);
-    },
-  });
+    });
   if (isReadingWorktree(name)) {
     const holder = readHolder(join(paths.locks, `${name}.lock`));
     if (holder !== null && isHolderAlive(holder)) return kept(`process ${holder.pid} is working in it`);
-    return {
-      ...kept('nothing in it is needed'),
-      remove: () =>
-        removeReadingWorktrees({
-          repository: git,
-          paths: { ...paths, worktrees: dirname(directory), work: dirname(dirname(directory)) },
-        }),
-    };
+    return candidate('worktree', directory, 'nothing in it is needed', () =>
+      removeReadingWorktrees({ repository: git, paths }),
+    );
   }
-  if (item === null || (isThere && state === null && gitDir === null)) return kept('no worktree of ours');
+  if (item === null || (isThere && state === null && gitDir === null)) return kept('not a worktree of ours');
   const pid = workedOnBy(paths, item);
   if (pid !== null) return kept(`process ${pid} is working on it`);
   const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
   if (!isThere) {
     const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
     return hasCheckpoint
-      ? kept('the folder is gone, but its item can be resumed: only git’s record of it is left', discard)
+      ? kept('the folder is gone and only git’s record is left, but its item can be resumed', discard)
       : removable('the folder is gone, and nothing refers to it');
   }
   if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
@@ -132,7 +110,7 @@ async function judge(
   if (item.workflow === 'land' || item.workflow === 'react') {
     const isOld = Date.now() - (await modifiedMs(place.stateFolder)) > RECENT_MS;
     return isOld
-      ? removable(`${item.workflow === 'land' ? 'a landing' : 'a reaction'} that was not resumed for 14 days`)
+      ? removable(`a ${item.workflow === 'land' ? 'landing' : 'reaction'} that was not resumed for 14 days`)
       : kept(`the next agentos ${item.workflow} resumes in it`);
   }
   const tip = (await tipOf(git, state.branch)) ?? state.head;
@@ -145,10 +123,7 @@ async function judge(
 
 const MOST_COMMITS = 10;
 
-/**
- * Files in a worktree that are in none of the last commits of its branch as they are there. Only reads: nothing is
- * written, neither objects nor an index.
- */
+/** Files in a worktree that differ from all of the last commits of its branch. Writes neither objects nor an index. */
 async function uncommittedIn(
   place: WorktreePlace,
   gitDir: string,
@@ -168,13 +143,15 @@ async function uncommittedIn(
   const commits = (await git.text(['rev-list', `--max-count=${MOST_COMMITS}`, tip, `^${start}`])).split('\n');
   let changed: string[] = [];
   for (const commit of commits.filter(Boolean)) {
-    changed = splitNames(await git.run(['diff', '--no-ext-diff', '--name-only', '-z', commit]));
+    changed = splitNames(
+      await git.run(['diff', '--no-ext-diff', '--ignore-submodules=dirty', '--name-only', '-z', commit]),
+    );
     if (changed.length === 0) return [];
   }
   return changed;
 }
 
-/** Whether this very branch ends in an implementation: the last commit of one brings the report. */
+/** Whether the branch ends in a finished implementation, whose last commit adds the report. */
 export async function isImplemented(
   paths: Paths,
   git: Git,
@@ -189,7 +166,7 @@ export async function isImplemented(
   return typeof now === 'string' && now !== before && readReportStatus(now) !== null;
 }
 
-/** The commit that a branch is at, or null. */
+/** The commit of a branch; null: there is no such branch. */
 export async function tipOf(git: Git, branch: string): Promise<string | null> {
   try {
     return await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`]);

@@ -15,7 +15,7 @@ export function parseLcov(text: string, pathInWorktree: PathInWorktree): FileCov
   return coverage.files();
 }
 
-/** From all lcov files below a folder; null where there is none. */
+/** Reads all lcov files below a folder; null if there are none. */
 export async function lcovIn(folder: string, pathInWorktree: PathInWorktree): Promise<FileCoverage[] | null> {
   const texts = await textsIn(folder, /\.info$/);
   return texts.length === 0 ? null : parseLcov(texts.join('\n'), pathInWorktree);
@@ -23,7 +23,7 @@ export async function lcovIn(folder: string, pathInWorktree: PathInWorktree): Pr
 
 const BLOCK = /^(.+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)$/;
 
-/** Go's own profile: blocks of statements, with file names that begin with the path of the module. */
+/** A Go cover profile: blocks of statements, with file names that start with the module path. */
 export function parseGoProfile(text: string, modulePath: string): FileCoverage[] {
   const prefix = `${modulePath}/`;
   const coverage = createLineCoverage((file) => (file.startsWith(prefix) ? file.slice(prefix.length) : null));
@@ -35,10 +35,10 @@ export function parseGoProfile(text: string, modulePath: string): FileCoverage[]
   return coverage.files();
 }
 
-/** Gathers lines by file; files outside of the worktree and of installed packages don't count. */
+/** Collects lines by file. Files outside the worktree and in node_modules are ignored. */
 function createLineCoverage(pathInWorktree: PathInWorktree) {
   const found = new Map<string, Map<number, boolean>>();
-  /** A file that is named is known, even if nothing in it can be run. */
+  /** Registers the file even if it has no executable line. */
   const linesOf = (path: string): Map<number, boolean> | null => {
     const file = pathInWorktree(path);
     if (file === null || /(^|\/)node_modules\//.test(file)) return null;
@@ -48,7 +48,7 @@ function createLineCoverage(pathInWorktree: PathInWorktree) {
   };
   return {
     linesOf,
-    /** A line may be reported several times: once covered is enough. */
+    /** A line that is reported several times counts as covered if one report says so. */
     add(path: string, line: number, isCovered: boolean) {
       const lines = linesOf(path);
       lines?.set(line, isCovered || lines.get(line) === true);

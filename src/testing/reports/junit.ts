@@ -7,13 +7,13 @@ import { caseMessage, loadMessage, type PathInWorktree, type Reading, together }
 
 export interface JunitHints {
   pathInWorktree: PathInWorktree;
-  /** Tools differ in which attribute holds a file's name: what is a file of the worktree is taken for one. */
+  /** Tools put the file name into different attributes; a value that names a file of the worktree is taken as one. */
   isFile: (path: string) => boolean;
-  /** Tests are called by their class alone: the suites around it change with what is run. */
+  /** Name tests by their class only, because the enclosing suites change with the selection of tests. */
   byClass?: boolean;
 }
 
-/** Of a run; null where none can be read. `byClass`: as the hint. */
+/** Reads all reports of a run; null if none is readable. */
 export function junitReports(
   texts: readonly string[],
   { worktree, pathInWorktree }: { worktree: string; pathInWorktree: PathInWorktree },
@@ -29,7 +29,7 @@ export function isFileIn(worktree: string, path: string): boolean {
   return statSync(join(worktree, path), { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Null where the text is no JUnit report. */
+/** Null if the text isn't a JUnit report. */
 export function parseJunit(xml: string, hints: JunitHints): Reading | null {
   const root = parseXml(xml);
   if (root === null || (root.name !== 'testsuites' && root.name !== 'testsuite')) return null;
@@ -43,7 +43,7 @@ interface Surroundings {
   file: string | null;
 }
 
-/** Names that tools give to the whole run. */
+/** Suite names that mean the whole run. */
 const NO_NAMES = new Set(['', 'pytest', 'Root Suite', 'jest tests', 'Mocha Tests', 'vitest tests']);
 
 function readSuite(suite: XmlElement, around: Surroundings, hints: JunitHints, reading: Reading): void {
@@ -77,13 +77,13 @@ function readCase(element: XmlElement, around: Surroundings, hints: JunitHints, 
   });
 }
 
-/** pytest makes a case of a module that it can't collect. */
+/** pytest reports a module that it can't collect as a test case. */
 function isCollection({ attributes }: XmlElement, problem: XmlElement): boolean {
   if (problem.attributes.message === 'collection failure') return true;
   return attributes.classname === 'pytest' && attributes.name === 'internal';
 }
 
-/** Others make a case with the name of the file, seen from the worktree or from the folder where they were started. */
+/** Others report such a file as a test case named after it, relative to the worktree or to the folder they ran in. */
 function wholeFile(name: string, file: string | null, hints: JunitHints): string | null {
   if (!/\.\w+$/.test(name)) return null;
   const named = fileOf(name, hints);
@@ -91,10 +91,10 @@ function wholeFile(name: string, file: string | null, hints: JunitHints): string
   return file.endsWith(`/${name.replace(/^\.\//, '')}`) ? file : null;
 }
 
-/** The class is often the last suite again, or the file in other words: `tests.test_x.TestClass`. */
+/** The class often repeats the last suite or the file (`tests.test_x.TestClass`). */
 function suitesOf(classname: string, names: readonly string[], file: string | null, hints: JunitHints): string[] {
   if (hints.byClass === true && classname !== '') return [classname];
-  // node:test has the word `test` there, for every test.
+  // node:test sets it to `test` for every test.
   if (classname === '' || classname === 'test' || fileOf(classname, hints) !== null || names.includes(classname))
     return [...names];
   const module = file?.replace(/\.[^./]+$/, '').replaceAll('/', '.');
@@ -114,7 +114,7 @@ function reason(element: XmlElement, shorten: (text: string) => string): string 
   return shorten(element.text.includes(message) ? element.text : `${message}\n${element.text}`);
 }
 
-/** Of pytest: a test whose fixtures can't be taken down is there once more, right after itself. */
+/** pytest lists a test a second time if its fixtures' teardown fails; this merges the two. */
 function withoutTearDowns(cases: readonly TestCase[]): TestCase[] {
   const found: TestCase[] = [];
   for (const test of cases) {
@@ -142,7 +142,7 @@ const parser = new XMLParser({
   parseTagValue: false,
   parseAttributeValue: false,
   trimValues: false,
-  // The only way to have references by number resolved.
+  // The only option that resolves numeric character references.
   htmlEntities: true,
 });
 
@@ -150,7 +150,7 @@ const parser = new XMLParser({
 const nodeSchema = z.object({ '#text': z.string().optional(), ':@': z.record(z.string(), z.string()).optional() });
 const nodesSchema = z.array(nodeSchema.catchall(z.unknown())).catch([]);
 
-/** Null where it is not XML, or is cut off. */
+/** Null if the text isn't well-formed XML, such as a truncated report. */
 export function parseXml(source: string): XmlElement | null {
   const xml = source.replace(/^\uFEFF/, '');
   try {

@@ -1,12 +1,12 @@
 import { realpathSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withoutSequences } from '../../core/lines.ts';
 import { isInside } from '../../core/paths.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 
-/** Whatever a runner calls a file, as a path relative to the worktree with forward slashes; null for one outside of it. */
+/** Turns a path or file URL into a path relative to the worktree, with forward slashes; null if it is outside. */
 export type PathInWorktree = (path: string) => string | null;
 
 export function createPathInWorktree(worktree: string): PathInWorktree {
@@ -22,13 +22,12 @@ export function createPathInWorktree(worktree: string): PathInWorktree {
   };
 }
 
-/** What a report says of the tests. */
+/** The content of a report. */
 export interface Reading {
   cases: TestCase[];
   loadFailures: LoadFailure[];
 }
 
-/** Several reports of one run as one. */
 export function together(readings: readonly Reading[]): Reading {
   return {
     cases: readings.flatMap(({ cases }) => cases),
@@ -36,23 +35,42 @@ export function together(readings: readonly Reading[]): Reading {
   };
 }
 
-/** The texts of the files below a folder whose paths match, in the order of their paths, without empty ones. */
+/** The texts of all non-empty files below a folder whose paths match, sorted by path. */
 export async function textsIn(folder: string, pattern: RegExp): Promise<string[]> {
   const paths = await readdir(folder, { recursive: true }).catch(() => []);
   const found = paths.filter((path) => pattern.test(path)).toSorted();
-  const texts = await Promise.all(found.map((path) => readFile(join(folder, path), 'utf8')));
+  const texts = await Promise.all(found.map((path) => reportText(join(folder, path), folder)));
   return texts.filter((text) => text.trim() !== '');
+}
+
+const LARGEST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The text of a file that tests wrote. Tests could leave a link or a pipe in its place: anything but a regular file inside
+ * the folder reads as empty.
+ */
+export async function reportText(path: string, folder: string): Promise<string> {
+  const real = await fileIn(path, folder);
+  return real === null ? '' : readFile(real, 'utf8');
+}
+
+/** The real path; null if it is outside the folder, not a regular file, or too large. */
+export async function fileIn(path: string, folder: string): Promise<string | null> {
+  const [real, inside] = await Promise.all([path, folder].map((each) => realpath(each).catch(() => null)));
+  if (real === null || real === undefined || !inside || !isInside(inside, real)) return null;
+  const found = await stat(real).catch(() => null);
+  return found?.isFile() === true && found.size <= LARGEST_BYTES ? real : null;
 }
 
 const CASE_CHARS = 4_000;
 const LOAD_CHARS = 20_000;
 
-/** Why a test failed: short enough to be shown to a model together with many others. */
+/** Short enough that a prompt can hold the messages of many failed tests. */
 export function caseMessage(text: string): string {
   return plain(text, CASE_CHARS);
 }
 
-/** Why tests could not be loaded: whole, as its reason is looked for in it. */
+/** Longer, because the reason for a load failure is searched in it. */
 export function loadMessage(text: string): string {
   return plain(text, LOAD_CHARS);
 }
@@ -60,4 +78,18 @@ export function loadMessage(text: string): string {
 function plain(text: string, limit: number): string {
   const clean = withoutSequences(text).trim();
   return clean.length > limit ? `${clean.slice(0, limit)}…` : clean;
+}
+
+/**
+ * Adds a load failure if a command failed although its reports contain no failure, as a build of several modules can: some
+ * part of it must have failed without a report.
+ */
+export function withUnexplained(
+  { cases, loadFailures }: Reading,
+  { exitCode, stdout, stderr }: { exitCode: number | null; stdout: string; stderr: string },
+): Reading {
+  const isExplained = loadFailures.length > 0 || cases.some(({ outcome }) => outcome === 'failed');
+  if (exitCode === 0 || isExplained || cases.length === 0) return { cases, loadFailures };
+  const said = `It exited with ${exitCode}, but its report contains no failure.\n${`${stderr}\n${stdout}`.trim()}`;
+  return { cases, loadFailures: [{ file: null, message: loadMessage(said) }] };
 }

@@ -16,7 +16,7 @@ not ok 2 - subtracts
 ok 3 - later # SKIP no network
 not ok 4 - some day # TODO
 ok 5
-not ok - no number \\# here
+not ok - no number \\# here in C:\\\\dir
 1..6
 # fail  2`);
   expect(reading?.cases).toEqual([
@@ -25,7 +25,7 @@ not ok - no number \\# here
     { file: null, name: 'later', outcome: 'skipped', message: null },
     { file: null, name: 'some day', outcome: 'skipped', message: null },
     { file: null, name: '', outcome: 'passed', message: null },
-    { file: null, name: 'no number # here', outcome: 'failed', message: '' },
+    { file: null, name: 'no number # here in C:\\dir', outcome: 'failed', message: '' },
   ]);
   expect(reading?.loadFailures).toEqual([]);
 });
@@ -81,7 +81,7 @@ not ok 2 - test/b.js
 
 test('tests that are missing, and a bail-out, are failures', () => {
   expect(read('1..3\nok 1 - a')?.loadFailures).toEqual([
-    { file: null, message: '3 tests were planned, and 1 were reported' },
+    { file: null, message: 'The plan has 3 tests, but 1 were reported.' },
   ]);
   expect(read('ok 1 - a\nBail out! no database')?.loadFailures).toEqual([
     { file: null, message: 'Bail out! no database' },

@@ -4,7 +4,7 @@ import { caseMessage, loadMessage, type Reading } from './report.ts';
 interface Point {
   ok: boolean;
   name: string;
-  /** Skipped, or not expected to pass yet. */
+  /** Marked SKIP or TODO. */
   excused: boolean;
   diagnostics: string;
   inner: Level | null;
@@ -14,22 +14,22 @@ interface Level {
   title: string;
   points: Point[];
   planned: number | null;
-  /** Why everything was given up. */
+  /** The reason of a `Bail out!`. */
   bail: string | null;
 }
 
 const POINT = /^(not )?ok\b(?: +\d+)?(?: +- +| +|$)(.*)$/;
 const DIRECTIVE = /\s*(?<!\\)#\s*(skip|todo)\b.*$/i;
-/** Of node-tap; no part of the name. */
+/** node-tap appends the duration to the name. */
 const TIME = /\s+#\s*time=[\d.]+\s*m?s\b.*$/;
 const INDENT = 4;
-/** Subtests in each other; what is deeper is text. */
+/** Nesting of subtests; anything deeper is treated as text. */
 const DEEPEST = 50;
 
 /**
- * TAP 13 and 14. A subtest is a suite: only the points inside it are cases, unless it fails though all of them pass. Some
- * tools put the tests of a file into a subtest with the file's name; `fileNamed` knows. `hasHeadings`: a comment names the
- * test whose points follow, as in tape. Null where there is neither a plan nor a point.
+ * Reads TAP 13 and 14. A subtest is a suite: only the points inside it are cases, unless it fails although all of them
+ * pass. Some tools wrap the tests of a file in a subtest named after the file, which `fileNamed` recognises.
+ * `hasHeadings`: a comment names the test for the points that follow, as in tape. Null: no plan and no point.
  */
 export function parseTap(
   text: string,
@@ -47,7 +47,7 @@ const HEADING = /^# (?!Subtest\b|tests +\d|pass +\d|fail +\d|ok$)(.+)$/;
 
 function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Level {
   const level: Level = { title: '', points: [], planned: null, bail: null };
-  /** A subtest whose result has not come yet. */
+  /** A subtest whose own test point has not been read yet. */
   let pending: Level | null = null;
   let title = '';
   let heading = '';
@@ -88,7 +88,10 @@ function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Le
     const point = POINT.exec(line);
     if (point !== null) {
       const described = (point[2] ?? '').replace(TIME, '');
-      const own = described.replace(DIRECTIVE, '').replaceAll('\\#', '#').trim();
+      const own = described
+        .replace(DIRECTIVE, '')
+        .replace(/\\([\\#])/g, '$1')
+        .trim();
       const name = heading === '' ? own : `${heading} > ${own}`;
       level.points.push({
         ok: point[1] === undefined,
@@ -115,7 +118,7 @@ function dedented(lines: readonly string[]): string {
 }
 
 function unfinished(inner: Level): Point {
-  return { ok: false, name: inner.title, excused: false, diagnostics: 'it did not finish', inner };
+  return { ok: false, name: inner.title, excused: false, diagnostics: 'The subtest did not finish.', inner };
 }
 
 interface Surroundings {
@@ -154,12 +157,12 @@ function flatten(
   const { file } = around;
   if (level.bail !== null) reading.loadFailures.push({ file, message: loadMessage(`Bail out! ${level.bail}`) });
   else if (level.planned !== null && level.planned !== level.points.length) {
-    const message = `${level.planned} tests were planned, and ${level.points.length} were reported`;
+    const message = `The plan has ${level.planned} tests, but ${level.points.length} were reported.`;
     reading.loadFailures.push({ file, message });
   }
 }
 
-/** Of a tool that was started in another folder than the worktree, the name is not the file's, and its location is. */
+/** The file in a point's location: if the tool ran in another folder, the point's name is not a path from the worktree. */
 function fileAtLocation({ name, diagnostics }: Point, fileNamed: (name: string) => string | null): string | null {
   const path = /^location: '?(.+?)(?::\d+){1,2}'?$/m.exec(diagnostics)?.[1];
   return path?.endsWith(`/${name.replace(/^\.\//, '')}`) === true ? fileNamed(path) : null;

@@ -2,21 +2,18 @@ import { existsSync, readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
-import { signOf } from '../project.ts';
 import { loadMessage, type Reading } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
-import { optionsMatching, programNamed, type TestScript } from '../script.ts';
+import { optionsMatching, type TestScript } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
-import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+import { packaged, withPrintedErrors } from './javascript.ts';
 
 export const ava: Runner = {
-  name: 'ava',
-  isMissingCode: isJavaScriptMissing,
-  sign: signOf(['ava'], /^ava\.config\./),
-  usualCommand: async () => 'ava',
-  headAt: programNamed('ava'),
-  select: (call, files) => namedTests(call, files, /^(-[svu]|--(serial|verbose|fail-fast|no-worker-threads|tap))$/),
+  ...packaged('ava', /^(-[svu]|--(serial|verbose|fail-fast|no-worker-threads|tap))$/, {
+    configuration: /^ava\.config\./,
+  }),
+  readsStdout: true,
 
   async instrument(script) {
     const changes = await changedCalls(script, 'ava', (call) => ({
@@ -36,7 +33,7 @@ export const ava: Runner = {
 const ENDED =
   /^(\S+\.[cm]?[jt]sx?) exited (?:with|due)|^No tests found in (\S+?),|^(\S+) did not exit|^Couldn.t find any/;
 
-/** A file that ends before its tests have is reported like a test, and its errors too; the plan knows neither. */
+/** AVA reports a file that crashes, and its errors, as extra failed tests outside the plan: turn these into load failures. */
 function withoutCrashes({ cases }: Reading): Reading {
   const reading: Reading = { cases: [], loadFailures: [] };
   let said: TestCase[] = [];
@@ -57,7 +54,7 @@ function withoutCrashes({ cases }: Reading): Reading {
   return { ...reading, loadFailures: [...reading.loadFailures, ...left] };
 }
 
-/** The files that are given to it, or else all that may be tests. */
+/** The files given as arguments, or else all files that may be tests. */
 async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise<string[]> {
   const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => text.replace(/^\.\//, '')));
   const given = words.filter((word) => /\.[cm]?[jt]sx?$/.test(word) && existsSync(join(worktree, word)));
@@ -70,9 +67,8 @@ async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise
 }
 
 /**
- * Where several files run, a test's name begins with what its file is called; where one does, it doesn't, and of all files
- * that may be tests it is the one that has the name in it. The file is told apart from the name, so that a test is called
- * the same in both.
+ * If several files run, AVA prefixes each test's name with its file; if only one runs, it doesn't. This moves the prefix
+ * into `file`, so that a test has the same name in both cases. Without a prefix, the file is the one that contains the name.
  */
 function withFiles({ cases, loadFailures }: Reading, files: readonly string[], { worktree }: RunPlace): Reading {
   const called = files.map((file) => ({ file, parts: partsOf(file) }));

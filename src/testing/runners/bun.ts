@@ -6,7 +6,7 @@ import { changedCalls, type Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
 
-/** A file that can't be loaded is not in its report. */
+/** Its report omits files that can't be loaded. */
 export const bun: Runner = {
   name: 'bun',
   isMissingCode: isJavaScriptMissing,
@@ -16,7 +16,7 @@ export const bun: Runner = {
 
   select(call, files) {
     const chosen = chosenTests(call, files, /^--(bail|only|todo|coverage|watch|ci|concurrent|randomize)$/);
-    // Without a path in front, it takes a name for a part of one.
+    // Without `./`, bun treats the argument as a substring filter.
     return chosen === null ? null : { ...chosen, last: files.map((file) => `./${file}`) };
   },
 

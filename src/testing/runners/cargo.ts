@@ -27,7 +27,7 @@ export const cargo: Runner = {
   select(call, files) {
     const sources = files.filter((file) => file.endsWith('.rs'));
     const targets = sources.flatMap((file) => INTEGRATION.exec(file)?.[1] ?? []);
-    // Tests inside of the library have no target of their own to choose.
+    // Unit tests inside the library have no target of their own to select.
     if (targets.length === 0 || !sources.every(isInTests)) return null;
     return {
       remove: optionsMatching(call, /^--(lib|bins|tests|doc|examples|all-targets)$/, /^--(bin|test)(=|$)/),
@@ -41,7 +41,7 @@ export const cargo: Runner = {
         remove: optionsMatching(call, /^--no-fail-fast$/),
         first: ['--no-fail-fast'],
       })),
-      // Cargo names each target on standard error and its results on standard output: only together do they make sense.
+      // Cargo prints target names on stderr and their results on stdout; the order of both is needed.
       mergesStreams: true,
       env: {
         CARGO_TERM_COLOR: 'never',
@@ -73,7 +73,7 @@ function isInTests(path: string): boolean {
   return /(?:^|\/)tests\//.test(path);
 }
 
-/** `cargo test` gives up at the first target that doesn't compile; `cargo check` can be told to look at all of them. */
+/** `cargo test` stops at the first target that doesn't compile; `cargo check --keep-going` reports all of them. */
 async function allCompileFailures(
   known: readonly LoadFailure[],
   { calls }: TestScript,
@@ -101,14 +101,14 @@ async function allCompileFailures(
   return [...known.filter(({ file }) => !files.has(file)), ...found];
 }
 
-/** One test binary, as cargo runs it. */
+/** One test binary. */
 interface TestTarget {
-  /** Relative to its package: `tests/x.rs`, `src/lib.rs`; null for the examples in the documentation. */
+  /** Relative to its package: `tests/x.rs`, `src/lib.rs`; null for doc tests. */
   source: string | null;
-  /** The crate, with underscores; empty where it isn't told. */
+  /** The crate's name with underscores; empty if unknown. */
   crate: string;
   cases: { name: string; outcome: TestCase['outcome']; message: string | null }[];
-  /** Why it ended before it was done; null where it didn't. */
+  /** The output of a crash; null if it finished. */
   crash: string | null;
 }
 
@@ -119,7 +119,7 @@ interface LibtestReading {
 
 const TARGET = /^\s+(?:Running (?:unittests )?(\S.*?) \((.+?)(?:-[\da-f]+)?(?:\.exe)?\)|Doc-tests (\S+))$/;
 
-/** What `cargo test` prints, both streams in one. Null where it got neither to a compiler's error nor to a test. */
+/** Reads the merged output of `cargo test`. Null if it contains neither compiler errors nor tests. */
 export function parseLibtest(output: string): LibtestReading | null {
   const lines = output.split(/\r?\n/);
   const starts = lines.flatMap((line, at) => (TARGET.test(line) ? [at] : []));
@@ -135,7 +135,7 @@ export function parseLibtest(output: string): LibtestReading | null {
   return targets.length === 0 && compileFailures.length === 0 ? null : { targets, compileFailures };
 }
 
-/** Only of a build that was given up: a message of cargo itself is no error of the code. */
+/** Only for a failed build, because other errors of cargo are not about the code. */
 export function parseCompileErrors(lines: readonly string[]): LoadFailure[] {
   if (!lines.some((line) => line.startsWith('error: could not compile'))) return [];
   const errors: { file: string | null; lines: string[] }[] = [];
@@ -158,7 +158,7 @@ export function parseCompileErrors(lines: readonly string[]): LoadFailure[] {
 
 function parseTarget(source: string | null, crate: string, lines: readonly string[]): TestTarget {
   const target: TestTarget = { source, crate, cases: [], crash: null };
-  /** A test that prints without being captured: its result comes on a later line. */
+  /** A test whose uncaptured output separates its name from its result. */
   let begun: string | null = null;
   for (const line of lines) {
     const [, name, rest = ''] = /^test (.+?)(?: - should panic)? \.\.\. ?(.*)$/.exec(line) ?? [];
@@ -181,7 +181,7 @@ function parseTarget(source: string | null, crate: string, lines: readonly strin
 
 const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { ok: 'passed', FAILED: 'failed', ignored: 'skipped' };
 
-/** What each failed test printed, by its name. */
+/** The output of each failed test, by name. */
 function failureMessages(lines: readonly string[]): Map<string, string> {
   const found = new Map<string, string[]>();
   let section: string[] | null = null;
@@ -196,7 +196,7 @@ function failureMessages(lines: readonly string[]): Map<string, string> {
   return new Map([...found].map(([name, said]) => [name, caseMessage(said.join('\n'))]));
 }
 
-/** Where the sources of a target are; null where several crates of a workspace have a file of that name. */
+/** Finds a target's source file; null if several crates of a workspace have a file of that name. */
 function createFileOf(worktree: string): (source: string) => Promise<string | null> {
   const isSkipped = (path: string): boolean => /^(target|node_modules|\.git|\.agentos)$/.test(posix.basename(path));
   return async (source) => {
@@ -206,7 +206,7 @@ function createFileOf(worktree: string): (source: string) => Promise<string | nu
   };
 }
 
-/** Names that can't be resolved: imports, modules, functions, methods, types, traits, structs, fields. */
+/** Error codes for unresolved names: imports, modules, functions, methods, types, traits, structs, fields. */
 const NOT_FOUND = new Set(['E0432', 'E0433', 'E0425', 'E0583', 'E0599', 'E0412', 'E0405', 'E0422', 'E0560', 'E0609']);
 
 function isRustMissing({ message }: LoadFailure, changes: Changes): boolean | null {
@@ -222,7 +222,7 @@ function isRustMissing({ message }: LoadFailure, changes: Changes): boolean | nu
 function isNotFound(error: string, added: readonly string[]): boolean {
   const code = /^error\[(E\d+)\]/.exec(error)?.[1];
   if (code === undefined || !NOT_FOUND.has(code)) return false;
-  // A module or a crate: a crate that is not among the dependencies has to be told from a module that will be added.
+  // The name may be a module that the LLD adds, or a crate that is missing from the dependencies.
   const root =
     /file not found for module `(\w+)`/.exec(error)?.[1] ??
     /(?:undeclared crate or module|unresolved module or unlinked crate|undeclared module|maybe a missing crate) `(\w+)`/.exec(

@@ -6,11 +6,10 @@ import type { Changes, RunOutput } from '../runner.ts';
 import { isRunnableTest } from '../test-files.ts';
 
 /*
- * What the languages have in common that are compiled before their tests run, and whose reports know classes instead of
- * files.
+ * Shared by languages whose tests are compiled first and whose reports name classes instead of files.
  */
 
-/** The cases with their files, by the names of their classes; null stays where no file, or more than one, is called so. */
+/** Adds each case's file, found by the name of its class. It stays null if no file or several files have that name. */
 export async function withFilesOfClasses(
   cases: readonly TestCase[],
   worktree: string,
@@ -29,7 +28,7 @@ export async function withFilesOfClasses(
   });
 }
 
-/** What the compiler said about each file; none where it said nothing. */
+/** The compiler's errors, grouped by file. */
 export function compileFailures(output: RunOutput, error: RegExp, pathInWorktree: PathInWorktree): LoadFailure[] {
   const found = new Map<string, string[]>();
   let current: string[] | null = null;
@@ -37,7 +36,7 @@ export function compileFailures(output: RunOutput, error: RegExp, pathInWorktree
     const path = error.exec(line)?.groups?.path;
     if (path !== undefined) {
       current = found.get(path) ?? [];
-      // Build tools say it twice.
+      // Build tools print errors twice.
       if (!current.includes(line)) current.push(line);
       found.set(path, current);
     } else if (/^(?:\[ERROR\])?\s+\S/.test(line)) current?.push(line);
@@ -47,8 +46,8 @@ export function compileFailures(output: RunOutput, error: RegExp, pathInWorktree
 }
 
 /**
- * Whether each error is about a name that is not there yet: it, or the type or package that it is looked for in, is called
- * like a file that the LLD adds or changes. The tests themselves are no such file.
+ * Whether each error is about a name that doesn't exist yet: the name, or the type or package it is looked up in, matches a
+ * non-test file that the LLD adds or changes.
  */
 export function isEachNamed(errors: readonly string[], notFound: RegExp, changes: Changes): boolean {
   const changed = [...changes.added, ...changes.modified].filter((path) => !isRunnableTest(path));

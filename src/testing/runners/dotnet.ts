@@ -1,7 +1,7 @@
-import type { LoadFailure } from '../port.ts';
+import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
-import { textsIn, together } from '../reports/report.ts';
-import { parseTrx } from '../reports/trx.ts';
+import { parseXml, type XmlElement } from '../reports/junit.ts';
+import { caseMessage, type Reading, textsIn, together, withUnexplained } from '../reports/report.ts';
 import { type Changes, changedCalls, type Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -33,13 +33,13 @@ export const dotnet: Runner = {
     const readings = (await textsIn(folder, /\.trx$/)).map(parseTrx).filter((reading) => reading !== null);
     const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, pathInWorktree);
     if (readings.length === 0 && broken.length === 0 && output.exitCode !== 0) return null;
-    const { cases } = together(readings);
-    return { cases: await withFilesOfClasses(cases, worktree, 'cs,fs,vb'), loadFailures: broken };
+    const cases = await withFilesOfClasses(together(readings).cases, worktree, 'cs,fs,vb');
+    return withUnexplained({ cases, loadFailures: broken }, output);
   },
 };
 
 const ERROR = /^\s*(?<path>\S[^(]*\.(?:cs|fs|vb))\(\d+,\d+\): error /;
-/** A type, a name, a member, a namespace, a member of an instance; in F#: any name. */
+/** Compiler errors for an unknown type, name, member or namespace; FS0039 is F#'s for any of them. */
 const NOT_FOUND = /\b(?:CS0246|CS0103|CS0117|CS0234|CS1061|CS0400|CS0426|FS0039)\b/;
 
 function isDotnetMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
@@ -49,4 +49,50 @@ function isDotnetMissing({ file, message }: LoadFailure, changes: Changes): bool
     return found === null ? [] : [line.slice(found[0].length).replace(/\s*\[[^\]]*\]$/, '')];
   });
   return isEachNamed(errors, NOT_FOUND, changes);
+}
+
+/** Reads TRX, the report of Visual Studio and `dotnet test`; null for other text. */
+export function parseTrx(xml: string): Reading | null {
+  const root = parseXml(xml);
+  if (root?.name !== 'TestRun') return null;
+  const classes = new Map<string, string>();
+  for (const test of inside(root, 'TestDefinitions', 'UnitTest')) {
+    const method = test.children.find(({ name }) => name === 'TestMethod');
+    classes.set(test.attributes.id ?? '', method?.attributes.className?.split(',')[0] ?? '');
+  }
+  const cases = inside(root, 'Results', 'UnitTestResult').map(({ attributes, children }): TestCase => {
+    const { testName = '', testId = '', outcome = '' } = attributes;
+    const owner = classes.get(testId) ?? '';
+    const name = owner !== '' && testName.startsWith(`${owner}.`) ? testName.slice(owner.length + 1) : testName;
+    const result = OUTCOMES[outcome] ?? 'skipped';
+    return {
+      file: null,
+      name: [owner, name].filter((part) => part !== '').join(' > '),
+      outcome: result,
+      message: result === 'failed' ? caseMessage(textOf(children, ['Message', 'StackTrace'])) : null,
+    };
+  });
+  return { cases, loadFailures: [] };
+}
+
+const OUTCOMES: Readonly<Record<string, 'passed' | 'failed'>> = {
+  Passed: 'passed',
+  Failed: 'failed',
+  Error: 'failed',
+  Timeout: 'failed',
+  Aborted: 'failed',
+};
+
+function inside(root: XmlElement, list: string, name: string): XmlElement[] {
+  return root.children
+    .filter((child) => child.name === list)
+    .flatMap(({ children }) => children.filter((child) => child.name === name));
+}
+
+function textOf(elements: readonly XmlElement[], names: readonly string[]): string {
+  const all = (found: readonly XmlElement[]): XmlElement[] => found.flatMap((one) => [one, ...all(one.children)]);
+  return all(elements)
+    .filter(({ name }) => names.includes(name))
+    .map(({ text }) => text)
+    .join('\n');
 }

@@ -15,12 +15,13 @@ const FLAGS = /^-(race|v|short|json|cover|failfast)$/;
 export const go: Runner = {
   name: 'go',
   worksHidden: true,
+  readsStdout: true,
   isMissingCode: isGoMissing,
   sign: (project) => (hasFile(project, /^go\.(mod|work)$/) ? 'named' : null),
 
   async usualCommand(_, project) {
     if (hasFile(project, /^go\.mod$/) || !hasFile(project, /^go\.work$/)) return 'go test ./...';
-    // Without a module at the top, there is no package there that `./...` could mean.
+    // Without a module at the top, `./...` matches no package.
     const used = project.texts['go.work'].replace(/\/\/.*$/gm, '').matchAll(/^\s*(?:use\s+)?(\.\/?[^\s()]*)\s*$/gm);
     const modules = [...used].map(([, path = '']) => `${path.replace(/\/$/, '')}/...`);
     return ['go test', ...modules.map(shellQuoted)].join(' ');
@@ -36,7 +37,7 @@ export const go: Runner = {
   },
 
   async instrument(script, place, coverage) {
-    // A workspace file of a folder above is not about this worktree.
+    // Ignore a workspace file in a folder above the worktree.
     const isOutside = place.env.GOWORK === undefined && !existsSync(join(place.worktree, 'go.work'));
     const env: Record<string, string> = isOutside ? { GOWORK: 'off' } : {};
     const changes = await changedCalls(script, 'go', (call, index) => {
@@ -51,7 +52,7 @@ export const go: Runner = {
         ],
       };
     });
-    // A script that hides the command still passes on the variable.
+    // If a script such as make hides the command, the variable still reaches it.
     if (changes.size === 0) env.GOFLAGS = `${place.env.GOFLAGS ?? ''} -json`.trim();
     return { changes, env, measures: coverage && changes.size > 0 };
   },
@@ -91,7 +92,7 @@ export const go: Runner = {
 const eventSchema = z.object({
   Action: z.string(),
   Package: z.string().optional(),
-  /** Of a build, which has no package. */
+  /** In build events, which have no package. */
   ImportPath: z.string().optional(),
   Test: z.string().optional(),
   Output: z.string().optional(),
@@ -102,13 +103,13 @@ type GoEvent = z.infer<typeof eventSchema>;
 
 interface GoCase {
   package: string;
-  /** With its subtests: `TestAdd/two`. */
+  /** A subtest is `TestAdd/two`. */
   test: string;
   outcome: TestCase['outcome'];
   message: string | null;
 }
 
-/** A package that failed other than by one of its tests. */
+/** A package that failed without a failed test. */
 interface GoFailure {
   package: string;
   message: string;
@@ -124,8 +125,8 @@ function goEvent(line: string): GoEvent | null {
 }
 
 /**
- * The events of `go test -json`. Up to Go 1.23 a failed build is reported in plain text only: a line on standard output,
- * and the compiler's words on standard error. Null where the command never got as far as a package.
+ * Reads the events of `go test -json`. Up to Go 1.23, a failed build is plain text: a line on stdout, and the compiler's
+ * errors on stderr. Null if the command failed before any package.
  */
 export function parseGoEvents(stdout: string, stderr: string): GoReading | null {
   const cases = new Map<string, GoCase>();
@@ -152,7 +153,7 @@ export function parseGoEvents(stdout: string, stderr: string): GoReading | null 
       failures.set(name, { package: name, message: said });
     } else if (action === 'fail' && !failures.has(name)) {
       const own = [...cases.values()].filter((found) => found.package === name);
-      // A test that was begun and never ended took its package down.
+      // A test that started but didn't end crashed its package.
       for (const found of own) if (found.message === UNFINISHED) found.outcome = 'failed';
       const isBroken = /\[(?:build|setup) failed\]/.test(output.get(key) ?? '');
       if (isBroken || !own.some((found) => found.outcome === 'failed'))
@@ -165,7 +166,7 @@ export function parseGoEvents(stdout: string, stderr: string): GoReading | null 
   return isAnything ? { cases: [...cases.values()], failures: [...failures.values()] } : null;
 }
 
-const UNFINISHED = 'it did not finish';
+const UNFINISHED = 'The test did not finish.';
 const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { pass: 'passed', fail: 'failed', skip: 'skipped' };
 
 function takeTest(cases: Map<string, GoCase>, key: string, event: GoEvent, output: string): void {
@@ -180,7 +181,7 @@ function words(output: string): string {
   return caseMessage(output.replace(/^\s*(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:FAIL|PASS|SKIP):).*\n?/gm, ''));
 }
 
-/** What the compiler said, by package: `# example.com/m/a [example.com/m/a.test]`, then the errors. */
+/** The compiler's errors by package. Each block starts with `# example.com/m/a [example.com/m/a.test]`. */
 function buildBlocks(stderr: string): Map<string, string> {
   const found = new Map<string, string>();
   let current: string | null = null;
@@ -195,7 +196,7 @@ function buildBlocks(stderr: string): Map<string, string> {
 }
 
 const ERROR = /^(?:vet: )?(\S+\.go):\d+(?::\d+)?: (.+)$/gm;
-/** Without a file to blame: `go build example.com/m/a: no non-test Go files in /m/a`. */
+/** An error without a file: `go build example.com/m/a: no non-test Go files in /m/a`. */
 const NO_FILES = /^.*\bno non-test Go files in (.+)$/gm;
 const MISSING_PACKAGE: readonly RegExp[] = [
   /^no required module provides package (\S+?);/,
@@ -210,7 +211,7 @@ const MISSING_NAME: readonly RegExp[] = [
   /^unknown field '?\w+'? in struct literal(?: of type (?:(\w+)\.)?\w+)?/,
 ];
 
-/** Every error has to be one of a name or a package that a changed file could bring. */
+/** Every error has to be about a name or a package that a changed file could define. */
 function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!/^(?:vet: )?\S+\.go:\d+|\bno non-test Go files in /m.test(message)) return null;
   const isProduct = (path: string): boolean => path.endsWith('.go') && !path.endsWith('_test.go');
@@ -218,7 +219,7 @@ function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: strin
   const changed = new Set([...added, ...changes.modified.filter(isProduct).map((path) => posix.dirname(path))]);
   const module = createGoModule(worktree);
   const pathInWorktree = createPathInWorktree(worktree);
-  // The compiler stops after ten errors of a package, and says so.
+  // The compiler stops after ten errors in a package.
   const errors = [...message.replace(NO_FILES, '').matchAll(ERROR)].filter(([, , text]) => text !== 'too many errors');
   const empty = [...message.matchAll(NO_FILES)].map(([, path = '']) => pathInWorktree(path.trim()));
   return (
@@ -240,39 +241,39 @@ function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: strin
     if (qualifier === undefined) return changed.has(posix.dirname(file));
     const meant = module.importedAs(file, qualifier);
     if (meant !== null) return changed.has(module.folderOf(meant) ?? '');
-    // The package of a type need not be imported by the file that uses it.
+    // A file can use a type without importing its package.
     return [...changed].some((folder) => packageName(posix.join(module.path, folder)) === qualifier);
   }
 }
 
-/** What a package is called where it is imported without another name: mostly the end of its path. */
+/** The name under which a package is imported by default: usually the last part of its path. */
 function packageName(path: string): string {
   return posix.basename(path.replace(/\/v\d+$/, '')).replace(/\.v\d+$/, '');
 }
 
-/** The Go module at the top of a worktree, as far as its files have to be read to understand what `go test` says. */
+/** The Go module in a folder, for mapping the packages in `go test` output to files. */
 function createGoModule(worktree: string) {
   const tests = new Map<string, ReadonlyMap<string, string | null>>();
   const path = /^module\s+"?([^\s"]+)/m.exec(textOf('go.mod'))?.[1] ?? '';
   return {
-    /** From go.mod; empty where there is none. */
+    /** From go.mod; empty if there is none. */
     path,
 
-    /** Of a package, relative to the worktree; null for a package of another module. */
+    /** The folder of a package, relative to the module; null for a package of another module. */
     folderOf(importPath: string): string | null {
       if (path === '') return null;
       if (importPath === path) return '.';
       return importPath.startsWith(`${path}/`) ? importPath.slice(path.length + 1) : null;
     },
 
-    /** The package that a file calls by this name; null where it imports none. */
+    /** The import path behind a package name in a file; null if the file doesn't import it. */
     importedAs(file: string, name: string): string | null {
       const imports = textOf(file).matchAll(/^(?:import)?\s*(?:([\w.]+)\s+)?["`]([^"`\n]+)["`]\s*$/gm);
       const found = [...imports].find(([, alias, imported = '']) => (alias ?? packageName(imported)) === name);
       return found?.[2] ?? null;
     },
 
-    /** Which file of a package holds a test; null where none or more than one does. */
+    /** The file of a package that contains a test; null if it is not exactly one. */
     fileOfTest(folder: string, test: string): string | null {
       const known = tests.get(folder) ?? testsIn(folder);
       tests.set(folder, known);

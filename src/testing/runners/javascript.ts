@@ -1,20 +1,23 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, matchesGlob, posix } from 'node:path';
 import { withoutSequences } from '../../core/lines.ts';
-import type { LoadFailure } from '../port.ts';
+import type { LoadFailure, RunnerName } from '../port.ts';
+import { signOf } from '../project.ts';
+import { lcovIn } from '../reports/coverage.ts';
+import { linesIn } from '../reports/lines.ts';
 import { createPathInWorktree, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
-import type { Changes, RunOutput } from '../runner.ts';
-import { type CallChange, plainArguments, type RunnerCall } from '../script.ts';
+import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { type CallChange, plainArguments, programNamed, type RunnerCall } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
 
 /*
- * What the runners of JavaScript have in common: how Node, the bundlers and the TypeScript compiler say that a module can't
- * be loaded, and which file an import means.
+ * Shared by the JavaScript runners: how Node, bundlers and the TypeScript compiler report a module that can't be loaded, and
+ * which file an import refers to.
  */
 
-/** How the tools say that a module is not there: Node, Vitest and Jest, each in its own words. A path may hold quotes. */
+/** Messages about a missing module, from Node, Vitest and Jest. A path may contain quotes. */
 const MISSING: readonly RegExp[] = [
-  // Node (an absolute path), Vitest from 3 on (as written).
+  // Node prints an absolute path, Vitest 3 and later the specifier as written.
   /Cannot find (?:module|package) '(?<specifier>.+?)' imported from '?(?<importer>.+?)'?\s*$/gm,
   /Cannot find module '(?<specifier>.+)'\s*\n\s*Require stack:\s*\n\s*- (?<importer>.+?)\s*$/gm,
   /Cannot find module '(?<specifier>.+?)' from '(?<importer>.+)'/g,
@@ -22,7 +25,7 @@ const MISSING: readonly RegExp[] = [
   /Failed to load url (?<specifier>.+?) \(resolved id: .+?\)(?: in (?<importer>.+?))?\. Does the file exist\?/g,
 ];
 
-/** How Node says that a module is there, but a name in it is not. */
+/** Node's messages about a missing export. */
 const NO_EXPORT: readonly RegExp[] = [
   /The requested module '(?<specifier>[^']+)' does not provide an export named /g,
   /Named export '[^']+' not found\. The requested module '(?<specifier>[^']+)' is a CommonJS module/g,
@@ -37,7 +40,7 @@ export function isJavaScriptMissing(failure: LoadFailure, changes: Changes, work
   const errors = typescriptErrors(message);
   if (errors.length > 0) return isTypeScriptMissing(errors, changes, worktree, pathInWorktree);
   const missing = importsIn(message, MISSING, file);
-  // The file whose import failed stands above the error.
+  // Node prints the importing file above the error.
   const blamed = /^(file:\/\/\S+?|\/.+?):\d+$/m.exec(message)?.[1] ?? file;
   const withoutExport = importsIn(message, NO_EXPORT, blamed);
   if (missing.length + withoutExport.length === 0) return null;
@@ -52,7 +55,7 @@ function importsIn(message: string, patterns: readonly RegExp[], file: string | 
   return patterns.flatMap((pattern) =>
     [...message.matchAll(pattern)].map(({ groups = {} }) => {
       const specifier = groups.specifier ?? '';
-      // Jest up to 25 gives only the last part of its path.
+      // Up to version 25, Jest prints only the file's name.
       const named = groups.importer ?? null;
       const importer = named === null || posix.basename(file ?? '') === named ? file : named;
       const isNode = specifier.startsWith('/') && message.includes('ERR_MODULE_NOT_FOUND');
@@ -64,11 +67,11 @@ function importsIn(message: string, patterns: readonly RegExp[], file: string | 
 interface TypeScriptError {
   file: string;
   code: number;
-  /** With the lines that continue it. */
+  /** Including continuation lines. */
   text: string;
 }
 
-/** `src/a.ts(3,5): error TS2307: …`, or for a terminal `src/a.ts:3:5 - error TS2307: …`. */
+/** `src/a.ts(3,5): error TS2307: …`, or on a terminal `src/a.ts:3:5 - error TS2307: …`. */
 const TYPESCRIPT_ERROR = /^\s*(\S.*?)(?:\((\d+),\d+\):|:(\d+):\d+ -) error TS(\d+): (.*)$/;
 
 export function typescriptErrors(output: string): TypeScriptError[] {
@@ -83,9 +86,8 @@ export function typescriptErrors(output: string): TypeScriptError[] {
 }
 
 /**
- * A file that can't be loaded is in few reports: some runners leave it out, others write no report at all. Then what the
- * compiler or Node printed about a file of the worktree says it. Null where there is neither a report nor such an error, so
- * that something else is the reason.
+ * Adds files that can't be loaded from the output of Node or the compiler: most runners omit them from the report or write
+ * no report at all. Null if there is neither a report nor such an error.
  */
 export function withPrintedErrors(
   reading: Reading | null,
@@ -101,11 +103,21 @@ export function withPrintedErrors(
     const said = printed.get(failure.file ?? '');
     return said === undefined || saysWhy(failure.message) ? failure : { ...failure, message: loadMessage(said) };
   });
-  // Of runners that don't name the file, the failure is there already.
+  // Some runners report the failure without the file.
   const isNamed = ([, message]: [string, string]): boolean =>
     loadFailures.some((failure) => failure.message.includes(message.split('\n')[0] ?? ''));
   const added = leftOut.filter((error) => !isNamed(error)).map(failureOf);
   return { cases: reading.cases, loadFailures: [...loadFailures, ...added] };
+}
+
+/** Reads the report of one of our reporters, with load failures from the output. */
+export async function readLines(
+  { folder, pathInWorktree }: RunPlace,
+  output: RunOutput,
+  { fileOf = pathInWorktree, mayLackEnd = false }: { fileOf?: PathInWorktree; mayLackEnd?: boolean } = {},
+): Promise<Report | null> {
+  const reading = withPrintedErrors(await linesIn(folder, fileOf, mayLackEnd), output, pathInWorktree);
+  return reading === null ? null : { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
 }
 
 function saysWhy(message: string): boolean {
@@ -114,7 +126,7 @@ function saysWhy(message: string): boolean {
 
 const MOST_LINES = 30;
 
-/** What was printed about each file of the worktree that can't be compiled, or imports what is not there. */
+/** The printed errors of each file of the worktree that can't be compiled or imports a missing module. */
 function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string, string> {
   const found = new Map<string, string>();
   const add = (path: string, message: string): void => {
@@ -133,13 +145,33 @@ function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string
   return found;
 }
 
-/** A call restricted to those of the files that are tests; null where none is. */
+/**
+ * The common parts of a runner that is an npm package: detected by the package or its configuration, started by its name,
+ * with test files as arguments. `flags` are its options without a value.
+ */
+export function packaged(
+  name: RunnerName,
+  flags: RegExp,
+  more: { packages?: readonly string[]; configuration?: RegExp; programs?: readonly string[] } = {},
+) {
+  const { packages = [name], configuration, programs = [] } = more;
+  return {
+    name,
+    isMissingCode: isJavaScriptMissing,
+    sign: signOf(packages, configuration),
+    usualCommand: async () => name,
+    headAt: programNamed(name, `${name}.js`, ...programs),
+    select: (call, files) => namedTests(call, files, flags),
+  } satisfies Partial<Runner>;
+}
+
+/** Restricts a call to those files that are tests; null if there are none. */
 export function chosenTests(call: RunnerCall, files: readonly string[], flags: RegExp): CallChange | null {
   const last = files.filter((file) => isTestOf('javascript', file) || isInTestFolder(file));
   return last.length === 0 ? null : { remove: plainArguments(call, flags), last };
 }
 
-/** The same for a runner whose arguments are its tests: a file that they don't mean is none, or is compiled first. */
+/** The same, but only for files that the call's own arguments match: others aren't tests, or are compiled first. */
 export function namedTests(call: RunnerCall, files: readonly string[], flags: RegExp): CallChange | null {
   const patterns = plainArguments(call, flags).map(({ text }) => text.replace(/^\.\//, ''));
   const isNamed = (file: string): boolean => patterns.some((pattern) => isNamedBy(pattern, file));
@@ -153,7 +185,7 @@ function isNamedBy(pattern: string, file: string): boolean {
 const NO_MODULE = new Set([2307, 2792]);
 const NO_NAME = new Set([2305, 2459, 2614, 2724]);
 const NO_PROPERTY = new Set([2339, 2551]);
-/** Without the types of what is missing, parameters have none either. */
+/** Follow-up errors: parameters without a type because the missing module would have given it. */
 const CONSEQUENCES = new Set([7006, 7031]);
 
 function isTypeScriptMissing(
@@ -171,7 +203,7 @@ function isTypeScriptMissing(
       specifier !== undefined && isImportOf({ specifier, importer: file, isLiteral: false }, paths, pathInWorktree);
     if (NO_MODULE.has(code)) return isImported(/Cannot find module '([^']+)'/.exec(text)?.[1], changes.added);
     if (NO_NAME.has(code)) return isImported(/'"([^"']+)"'/.exec(text)?.[1], existing);
-    // Which module the type comes from isn't said: it has to be one that the file imports.
+    // The message doesn't name the module: accept it if the file imports a changed one.
     return NO_PROPERTY.has(code) && specifiersIn(file).some((found) => isImported(found, existing));
   }
 
@@ -184,27 +216,27 @@ function isTypeScriptMissing(
 }
 
 const EXTENSIONS = ['js', 'ts', 'tsx', 'jsx', 'mjs', 'cjs', 'mts', 'cts', 'json', 'vue', 'svelte'];
-/** What a compiled file may have been written as. */
+/** Source endings by the ending of the compiled file. */
 export const FROM_TYPESCRIPT: Readonly<Record<string, readonly string[]>> = {
   '.js': ['.ts', '.tsx'],
   '.jsx': ['.tsx'],
   '.mjs': ['.mts'],
   '.cjs': ['.cts'],
 };
-/** How projects abbreviate the folder of their sources. */
+/** Usual aliases for the source folder. */
 const ALIAS = /^(?:@|~|#|\$lib)\/(.+)$|^#([^/].*)$|^((?:src|app|lib)\/.+)$/;
 const OUTPUT = /^(?:dist|build|out|lib|output|compiled)\/(.+)$/;
 
 interface Import {
-  /** As written in the import, or the path that it was resolved to. */
+  /** As written, or the resolved path. */
   specifier: string;
-  /** Relative to the worktree or absolute; null where the tool doesn't say. */
+  /** Relative to the worktree or absolute; null if unknown. */
   importer: string | null;
-  /** Node takes an import in an ES module literally: no ending is added, no index file looked for. */
+  /** For ES modules, Node resolves imports literally: no ending is added, and no index file is tried. */
   isLiteral: boolean;
 }
 
-/** Whether an import means one of these paths. */
+/** Whether an import refers to one of these paths. */
 function isImportOf(found: Import, paths: readonly string[], pathInWorktree: PathInWorktree): boolean {
   const specifier = found.specifier.replace(/\?.*$/, '');
   const alias = ALIAS.exec(specifier);
@@ -217,7 +249,7 @@ function isImportOf(found: Import, paths: readonly string[], pathInWorktree: Pat
   if (base === null) return false;
   const names = new Set(candidates(base, found.isLiteral));
   if (paths.some((path) => names.has(posix.normalize(path)))) return true;
-  // What is imported from the compiler's folder is written elsewhere, and in TypeScript.
+  // An import from the compiler's output folder refers to a TypeScript source.
   const compiled = OUTPUT.exec(base)?.[1];
   if (compiled === undefined) return false;
   const written = new Set([compiled, `src/${compiled}`].flatMap((name) => candidates(name, found.isLiteral)));
@@ -230,7 +262,7 @@ function basePath(specifier: string, importer: string | null, pathInWorktree: Pa
     return from === null ? null : posix.join(posix.dirname(from), specifier);
   }
   if (specifier.startsWith('/') || specifier.startsWith('file:')) {
-    // Vite writes paths from the root of the project.
+    // Vite prints paths from the project's root.
     return pathInWorktree(specifier) ?? specifier.replace(/^\/+/, '');
   }
   return null;

@@ -3,6 +3,7 @@ import { join, posix } from 'node:path';
 import type { LoadFailure, RunnerName } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
+import { withUnexplained } from '../reports/report.ts';
 import { type Changes, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
 import { type CallChange, optionsMatching, type RunnerCall } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -17,7 +18,7 @@ export const maven: Runner = {
   select: (_, files) =>
     selectedClasses(files, (classes) => [
       `-Dtest=${classes.join(',')}`,
-      // In a build of several modules, not each has one of these classes.
+      // In a multi-module build, not every module has one of these classes.
       '-DfailIfNoTests=false',
       '-Dsurefire.failIfNoSpecifiedTests=false',
     ]),
@@ -65,7 +66,7 @@ function selectedClasses(files: readonly string[], options: (classes: string[]) 
   return { last: options(files.map((file) => posix.basename(file).replace(/\.\w+$/, ''))) };
 }
 
-/** javac by itself and by Maven; Kotlin. */
+/** Errors of javac, also as printed by Maven, and of Kotlin. */
 const ERROR =
   /^(?:\[ERROR\] |e: )?(?:file:\/\/)?(?<path>\/?\S[^:]*\.(?:java|kt|groovy|scala)):(?:\[\d+,\d+\]|\d+(?::\d+)?:?)(?: error:)? (?!warning)/;
 
@@ -73,10 +74,8 @@ async function readJvm(place: RunPlace, output: RunOutput): Promise<Report | nul
   const reading = junitReports((await place.report?.()) ?? [], place, { byClass: true });
   const broken = output.exitCode === 0 ? [] : compileFailures(output, ERROR, place.pathInWorktree);
   if (reading === null && broken.length === 0 && output.exitCode !== 0) return null;
-  return {
-    cases: await withFilesOfClasses(reading?.cases ?? [], place.worktree, 'java,kt,groovy,scala'),
-    loadFailures: [...(reading?.loadFailures ?? []), ...broken],
-  };
+  const cases = await withFilesOfClasses(reading?.cases ?? [], place.worktree, 'java,kt,groovy,scala');
+  return withUnexplained({ cases, loadFailures: [...(reading?.loadFailures ?? []), ...broken] }, output);
 }
 
 const NOT_FOUND =
@@ -84,7 +83,7 @@ const NOT_FOUND =
 
 function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!/\.(java|kt|groovy|scala)$/.test(file ?? '')) return null;
-  // The lines that continue an error name the symbol and where it was looked for; in a package, any name could be.
+  // Continuation lines name the symbol and its location; a package as location says nothing, as it can hold any name.
   const errors: string[] = [];
   for (const line of message.split('\n')) {
     const found = ERROR.exec(line);

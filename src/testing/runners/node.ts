@@ -1,26 +1,21 @@
 import { existsSync } from 'node:fs';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { z } from 'zod';
-import { parseJson } from '../../core/json.ts';
-import type { TestCase } from '../port.ts';
-import { signOf } from '../project.ts';
-import { lcovIn } from '../reports/coverage.ts';
-import { caseMessage, loadMessage, type PathInWorktree, type Reading, textsIn, together } from '../reports/report.ts';
+import { writeReporter } from '../reports/lines.ts';
+import type { PathInWorktree } from '../reports/report.ts';
 import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
 import {
   type Edit,
   edited,
   optionsMatching,
   plainArguments,
-  programNamed,
   type ShellWord,
   shellCommands,
   type TestScript,
 } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines } from './javascript.ts';
 
 const NODE = /^(node|nodejs|tsx)$/;
 const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
@@ -29,26 +24,26 @@ const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-sou
 export const node: Runner = {
   name: 'node',
   isMissingCode: isJavaScriptMissing,
-  // That there is a package.json says nothing; what the tests import does.
+  // A package.json alone is not a sign; imports in tests are.
   sign: ({ samples }) => (/['"]node:test['"]/.test(samples) ? 'named' : null),
   usualCommand: async () => 'node --test',
   headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),
 
   async instrument(script, place, coverage, ask) {
-    const reporter = await writeReporter(place);
     const changes = await changedCalls(script, 'node', async (call, index) => {
       const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
+      const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
       const reporters = [
         ['spec', 'stdout'],
-        [pathToFileURL(reporter).href, join(place.folder, `report-${index}.jsonl`)],
+        [pathToFileURL(reporter).href, `${reporter}.out`],
         ...(coverage ? [['lcov', join(place.folder, `coverage-${index}.info`)]] : []),
       ];
       return {
         remove: [...optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/), ...patterns.keys()],
         last: [...patterns.values()],
         first: [
-          // With source maps, the lines are those of the files that a person wrote.
+          // Source maps make coverage refer to the original files.
           ...(coverage ? ['--experimental-test-coverage', '--enable-source-maps'] : []),
           ...reporters.flatMap(([name, to]) => [`--test-reporter=${name}`, `--test-reporter-destination=${to}`]),
         ],
@@ -57,56 +52,38 @@ export const node: Runner = {
     return { changes, measures: coverage };
   },
 
-  read: readNodeReports,
+  read: readNode,
 };
 
-async function readNodeReports(
-  { worktree, folder, pathInWorktree }: RunPlace,
-  output: RunOutput,
-  script: TestScript,
-): Promise<Report | null> {
-  const sourceOf = createSourceOf(worktree, pathInWorktree);
-  const texts = await textsIn(folder, /^report-.*\.jsonl$/);
-  // Node 20 then exits without waiting for its reporters.
-  const end = script.text.includes('--test-force-exit') ? `\n${END_LINE}` : '';
-  const parsed = texts.map((text) => parseNodeLines(`${text}${end}`, pathInWorktree, sourceOf));
-  const readings = parsed.filter((found) => found !== null);
-  const isCutOff = readings.length < parsed.length;
-  if (isCutOff && readings.length > 0) return null;
-  const reading = withPrintedErrors(readings.length === 0 ? null : together(readings), output, pathInWorktree);
-  return reading === null ? null : { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
+async function readNode(place: RunPlace, output: RunOutput, script: TestScript): Promise<Report | null> {
+  // With it, Node 20 exits without waiting for its reporters.
+  const mayLackEnd = script.text.includes('--test-force-exit');
+  return await readLines(place, output, { fileOf: createSourceOf(place), mayLackEnd });
 }
 
-/** A program around Node's own runner, which takes reporters by their path. */
+/** A wrapper around Node's own runner that accepts reporters by path. */
 export const borp: Runner = {
-  name: 'borp',
-  sign: signOf(['borp'], /^\.borp\.ya?ml$/),
-  usualCommand: async () => 'borp',
-  headAt: programNamed('borp', 'borp.js'),
-  select: (call, files) =>
-    namedTests(call, files, /^-[oCTw]|--(only|coverage|check-coverage|no-typescript|expose-gc)$/),
+  ...packaged('borp', /^-[oCTw]|--(only|coverage|check-coverage|no-typescript|expose-gc)$/, {
+    configuration: /^\.borp\.ya?ml$/,
+  }),
 
   async instrument(script, place) {
-    const reporter = await writeReporter(place);
-    const changes = await changedCalls(script, 'borp', (call, index) => ({
-      remove: optionsMatching(call, /^(-w|--watch)$/, /^(-r|--reporter)(=|$)/),
-      first: ['--reporter=spec', `--reporter=${reporter}:${join(place.folder, `report-${index}.jsonl`)}`],
-    }));
+    const changes = await changedCalls(script, 'borp', async (call, index) => {
+      const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
+      return {
+        remove: optionsMatching(call, /^(-w|--watch)$/, /^(-r|--reporter)(=|$)/),
+        first: ['--reporter=spec', `--reporter=${reporter}:${reporter}.out`],
+      };
+    });
     return { changes };
   },
 
-  read: readNodeReports,
+  read: readNode,
 };
-
-async function writeReporter({ folder }: RunPlace): Promise<string> {
-  const reporter = join(folder, 'reporter.mjs');
-  await writeFile(reporter, NODE_REPORTER);
-  return reporter;
-}
 
 const WITH_VALUE = /^(--import|--require|-r|--loader|--experimental-loader|--env-file|--conditions|-C)$/;
 
-/** The program that Node starts, with the options in front of it; `--test` is one of Node only there. */
+/** The program that Node starts. `--test` is Node's own option only if it comes before that program. */
 function startedBy(names: readonly string[], at: number): { program: number; isTest: boolean } {
   let next = at + 1;
   while (names[next]?.startsWith('-')) next += WITH_VALUE.test(names[next] ?? '') ? 2 : 1;
@@ -117,8 +94,8 @@ const IMPORTS = /(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g
 const MOST_READ = 40;
 
 /**
- * Files with node:test in them may be started like any program: `node test/index.js`. With `--test` they are a call of the
- * runner, with the same tests. What a file says itself or imports decides; any other program stays as it is.
+ * Files that use node:test can be started like any program: `node test/index.js`. Adding `--test` turns that into a call of
+ * the runner with the same tests. Only programs that import node:test, directly or not, are changed.
  */
 export async function withTestFlags(script: string, read: (path: string) => Promise<string>): Promise<string> {
   const edits: Edit[] = [];
@@ -150,10 +127,10 @@ async function importsNodeTest(file: string, read: (path: string) => Promise<str
   return false;
 }
 
-/** From this version on, Node takes patterns for its tests, and no folders any more. */
+/** The first version in which `node --test` takes globs and no longer takes folders. */
 const TAKES_PATTERNS = 21;
 
-/** Patterns for the arguments of `node --test` that are folders, where the Node that is used can't do with a folder. */
+/** Replaces folder arguments of `node --test` by globs if the installed Node doesn't accept folders. */
 async function patternsForFolders(
   words: readonly ShellWord[],
   worktree: string,
@@ -167,7 +144,7 @@ async function patternsForFolders(
   const found = folders.map(async (word) => {
     const folder = word.text.replace(/\/$/, '');
     const files = await readdir(join(worktree, folder), { recursive: true }).catch(() => []);
-    // Where no file has the name of a test, all of them are tests.
+    // If no file is named like a test, all of them are tests.
     const isNamed = files.length === 0 || files.some((file) => isTestOf('javascript', file));
     return [word, `${folder}/**/${isNamed ? '{test,test-*,*[._-]test,*[._-]spec}' : '*'}.?(c|m)[jt]s`] as const;
   });
@@ -175,113 +152,64 @@ async function patternsForFolders(
 }
 
 /**
- * A reporter for node:test that writes one line of JSON per finished test, between a first and a last line of its own. It
- * runs inside the user's Node, from 20 on.
- * What a file prints to standard error is kept, as it is all that is known of a file that can't be loaded.
+ * Runs inside the user's Node, 20 or later. Node reports a file without tests, or one that can't be loaded, as a test named
+ * after the file; for the latter, its stderr is the only explanation. Tests that a failed hook cancels are reported before
+ * the suite that has the reason.
  */
-const NODE_REPORTER = `const LIMIT = 20000;
+const NODE_REPORTER = `import { resolve } from 'node:path';
+
+const LIMIT = 20000;
 
 const endOf = ({ exitCode, signal }) => {
-  if (signal) return ' (ended by ' + signal + ')';
+  if (signal) return ' (killed by ' + signal + ')';
   return exitCode ? ' (exit code ' + exitCode + ')' : '';
 };
+const real = (path) => (fs.existsSync(path) ? fs.realpathSync(path) : path);
 
 export default async function* report(source) {
   const printed = new Map();
-  const names = [];
-  yield JSON.stringify({ type: 'begin' }) + '\\n';
+  const around = [];
+  let cancelled = [];
   for await (const { type, data } of source) {
     if (type === 'test:stderr') {
       const key = data.entryFile ?? data.file;
       const text = printed.get(key) ?? '';
       if (text.length < LIMIT) printed.set(key, text + data.message);
     }
-    if (type === 'test:start') names[data.nesting] = data.name;
+    if (type === 'test:start') around[data.nesting] = data.name;
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const error = data.details?.error;
     const cause = error?.cause ?? error;
-    yield JSON.stringify({
-      type: type === 'test:pass' ? 'pass' : 'fail',
-      kind: data.details?.type ?? 'test',
-      names: [...names.slice(0, data.nesting), data.name],
-      file: data.entryFile ?? data.file ?? null,
-      excused: data.skip !== undefined || data.todo !== undefined || data.expectFailure !== undefined,
-      failure: error?.failureType ?? null,
-      message: error === undefined ? null : String(cause?.stack ?? cause?.message ?? cause) + endOf(error),
-      printed: printed.get(data.file) ?? printed.get(data.name) ?? '',
-    }) + '\\n';
+    const file = data.entryFile ?? data.file ?? null;
+    const names = [...around.slice(0, data.nesting), data.name].filter((name) => typeof name === 'string');
+    const isExcused = data.skip !== undefined || data.todo !== undefined || data.expectFailure !== undefined;
+    const isFailed = type === 'test:fail' && !isExcused;
+    const message = error === undefined ? '' : String(cause?.stack ?? cause?.message ?? cause) + endOf(error);
+    if (data.details?.type === 'suite') {
+      if (!isFailed || error.failureType === 'subtestsFailed') continue;
+      const inside = cancelled.filter((test) => names.every((name, at) => test.names[at] === name));
+      cancelled = cancelled.filter((test) => !inside.includes(test));
+      for (const test of inside) write({ ...test, message });
+      if (inside.length === 0) write({ file, broken: message });
+    } else if (data.nesting === 0 && file !== null && real(resolve(data.name)) === real(resolve(file))) {
+      const said = printed.get(data.file) ?? printed.get(data.name) ?? '';
+      if (isFailed) write({ file, broken: said + '\\n' + message });
+    } else {
+      const test = { file, names, outcome: isExcused ? 'skipped' : isFailed ? 'failed' : 'passed', message };
+      if (error?.failureType === 'cancelledByParent') cancelled.push(test);
+      else write(test);
+    }
   }
-  yield JSON.stringify({ type: 'end' }) + '\\n';
+  for (const test of cancelled) write(test);
+  write({ end: true });
 }
 `;
 
-const lineSchema = z.object({
-  type: z.enum(['pass', 'fail']),
-  kind: z.string(),
-  names: z.array(z.string().nullable()),
-  file: z.string().nullable(),
-  excused: z.boolean(),
-  failure: z.string().nullable(),
-  message: z.string().nullable(),
-  printed: z.string(),
-});
-
-type NodeLine = z.infer<typeof lineSchema>;
-
-/** The reporter's last line. */
-const END_LINE = JSON.stringify({ type: 'end' });
-
 /**
- * What our own reporter wrote. Node reports a file without tests, and one that can't be loaded, as a test with the name of
- * the file. Null where the reporter never began, or never came to its end.
+ * Maps a compiled test to its source: the TypeScript file of the same name outside the output folder. Other files map to
+ * themselves.
  */
-export function parseNodeLines(text: string, pathInWorktree: PathInWorktree, sourceOf: PathInWorktree): Reading | null {
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  if (lines.at(-1) !== END_LINE) return null;
-  const reading: Reading = { cases: [], loadFailures: [] };
-  /** Tests that were cancelled because something around them failed, which is reported later. */
-  let cancelled: { names: string; test: TestCase }[] = [];
-  for (const line of lines) {
-    const parsed = lineSchema.safeParse(parseJson(line));
-    if (!parsed.success) continue;
-    const found = parsed.data;
-    const file = found.file === null ? null : sourceOf(found.file);
-    const name = found.names.filter((part) => part !== null).join(' > ');
-    if (isWholeFile(found, pathInWorktree)) {
-      if (found.type === 'fail' && !found.excused)
-        reading.loadFailures.push({ file, message: loadMessage(`${found.printed}\n${found.message ?? ''}`) });
-      continue;
-    }
-    if (found.kind === 'suite') {
-      const inside = cancelled.filter(({ names }) => names.startsWith(`${name} > `));
-      if (found.type === 'pass' || found.excused || found.failure === 'subtestsFailed') continue;
-      for (const { test } of inside) test.message = caseMessage(found.message ?? '');
-      cancelled = cancelled.filter((entry) => !inside.includes(entry));
-      if (inside.length === 0) reading.loadFailures.push({ file, message: loadMessage(found.message ?? '') });
-      continue;
-    }
-    const outcome = found.excused ? 'skipped' : found.type === 'pass' ? 'passed' : 'failed';
-    const message = outcome === 'failed' ? caseMessage(found.message ?? '') : null;
-    const test: TestCase = { file, name, outcome, message };
-    reading.cases.push(test);
-    if (found.failure === 'cancelledByParent') cancelled.push({ names: name, test });
-  }
-  return reading;
-}
-
-function isWholeFile(line: NodeLine, pathInWorktree: PathInWorktree): boolean {
-  const [name] = line.names;
-  if (line.names.length !== 1 || line.kind !== 'test' || name === null || name === undefined || line.file === null)
-    return false;
-  const file = pathInWorktree(line.file);
-  return file !== null && pathInWorktree(name) === file;
-}
-
-/**
- * For tests that are compiled before they run: the file that a person wrote, of the same name outside of the output folder.
- * A file that was not compiled is its own source.
- */
-function createSourceOf(worktree: string, pathInWorktree: PathInWorktree): PathInWorktree {
+function createSourceOf({ worktree, pathInWorktree }: RunPlace): PathInWorktree {
   return (path) => {
     const file = pathInWorktree(path);
     const [, output = '', name = '', extension = ''] = /^([^/]+)\/(.+)(\.[cm]?jsx?)$/.exec(file ?? '') ?? [];

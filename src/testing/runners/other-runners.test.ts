@@ -327,6 +327,19 @@ Failed asserting that 3 is identical to 4.</failure>
   },
   {
     runner: 'maven',
+    by: 'a module that could not be tested beside one that was',
+    command: 'mvn test',
+    output: {
+      stdout: '[ERROR] Failed to execute goal maven-surefire-plugin:test on project core: The forked VM terminated\n',
+    },
+    reports: {
+      'app/target/surefire-reports/TEST-calc.AppTest.xml':
+        '<testsuite name="calc.AppTest"><testcase name="starts" classname="calc.AppTest"/></testsuite>',
+    },
+    expected: ['passed null: calc.AppTest > starts', 'broken null'],
+  },
+  {
+    runner: 'maven',
     by: 'javac through Maven',
     command: 'mvn test',
     added: 'src/main/java/calc/Mul.java',

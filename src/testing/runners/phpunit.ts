@@ -20,7 +20,7 @@ export const phpunit: Runner = {
   headAt: programNamed('phpunit', 'phpunit.phar', 'simple-phpunit'),
 
   select(call, files) {
-    // It takes a single file.
+    // PHPUnit accepts a single file.
     if (files.length !== 1 || !files.every((file) => isTestOf('php', file))) return null;
     return { remove: plainArguments(call, /^--(colors|testdox|verbose|debug|no-[\w-]+|stop-on-\w+)$/), last: files };
   },
@@ -42,7 +42,7 @@ export const phpunit: Runner = {
 
 const FATAL = /^.*(?:Failed opening required|Class ["'][^"']+["'] not found|Call to undefined function).*$/m;
 
-/** PHP ends at the first file that can't be loaded. */
+/** PHP exits at the first file that can't be loaded. */
 function fatalError({ stdout, stderr }: RunOutput, { pathInWorktree }: RunPlace): LoadFailure | null {
   const text = `${stderr}\n${stdout}`;
   const found = FATAL.exec(text);

@@ -14,8 +14,8 @@ const PYTEST = /\bpytest\b|\bpy\.test\b/;
 const FLAGS = /^(-[qvxs]+|--(verbose|quiet|exitfirst|lf|ff|strict-markers))$/;
 
 /**
- * The options go in by PYTEST_ADDOPTS, so that they arrive even through `make test`. Files that can't be collected don't
- * keep the others from running.
+ * Options are passed in PYTEST_ADDOPTS, so that they take effect even through `make test`. Collection errors in one file
+ * don't stop the others.
  */
 export const pytest: Runner = {
   name: 'pytest',
@@ -27,7 +27,7 @@ export const pytest: Runner = {
   sign(project) {
     const isTest = (name: string): boolean => name === 'conftest.py' || isTestOf('python', name);
     const { texts, samples } = project;
-    // What tox or nox start is what the tests are for; something else than pytest is not known.
+    // tox and nox decide what runs; if that isn't pytest, it isn't supported here.
     const started = `${texts['tox.ini']}${texts['noxfile.py']}`;
     if (/commands\s*=|session\.run/.test(started) && !PYTEST.test([...Object.values(texts), samples].join('\n')))
       return null;
@@ -57,7 +57,7 @@ export const pytest: Runner = {
       measures,
       env: {
         PYTEST_ADDOPTS: `${given} ${options.map(shellQuoted).join(' ')}`.trim(),
-        // tox hides all variables that it is not told of, in version 3 and from 4 on.
+        // tox only passes on the variables it is told to; the first setting is for version 3, the second for 4.
         TOX_TESTENV_PASSENV: 'PYTEST_ADDOPTS COVERAGE_FILE',
         TOX_OVERRIDE: 'testenv.pass_env+=PYTEST_ADDOPTS,COVERAGE_FILE',
         PYTHONDONTWRITEBYTECODE: '1',
@@ -73,7 +73,7 @@ export const pytest: Runner = {
   },
 };
 
-/** A conftest that can't be imported ends pytest before it reports anything. */
+/** If a conftest can't be imported, pytest exits without a report. */
 function conftestFailure(output: RunOutput, place: RunPlace): Report | null {
   const text = `${output.stderr}\n${output.stdout}`;
   const file =
@@ -98,8 +98,8 @@ const ENVIRONMENTS = ['.venv/bin/python', 'venv/bin/python', '.venv/Scripts/pyth
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * How pytest is started: by the worktree's own virtual environment, by the tool that keeps its lock file, by a Python that
- * has it, or by its name.
+ * In this order: the worktree's virtual environment, uv or poetry if there is a lock file, a Python on PATH that has pytest,
+ * plain `pytest`.
  */
 async function pytestCommand(directory: string, _: Project, env: Environment): Promise<string> {
   for (const python of ENVIRONMENTS) {
@@ -117,7 +117,7 @@ async function pytestCommand(directory: string, _: Project, env: Environment): P
   return 'pytest';
 }
 
-/** The worktree's own Python, or the one on the search path. */
+/** The Python of the worktree's virtual environment, or the one on PATH. */
 export async function pythonFor(directory: string, env: Environment): Promise<string> {
   const own = ENVIRONMENTS.find((python) => existsSync(join(directory, python)));
   if (own !== undefined) return shellQuoted(own);
@@ -131,7 +131,7 @@ async function hasModule(module: string, python: string, cwd: string, env: Envir
   return ended.exitCode === 0;
 }
 
-/** The errors that a traceback ends with. A heading such as `ImportError while importing` has no colon. */
+/** The last line of a traceback. A heading such as `ImportError while importing` has no colon and doesn't match. */
 const ERROR = /^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Failed)): (.*)$/gm;
 
 export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
@@ -152,7 +152,7 @@ export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree
   function isModuleAdded(module: string): boolean {
     const places = placesOf(module);
     if (places.some((place) => isPython(place, changes.added))) return true;
-    // A package without a file of its own is there as soon as a module is in it.
+    // A namespace package exists as soon as it contains a module.
     return places.some(
       (place) => changes.added.some((path) => path.startsWith(`${place}/`)) && !existsSync(join(worktree, place)),
     );
@@ -162,7 +162,7 @@ export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree
     return placesOf(module).some((place) => isPython(place, [...changes.added, ...changes.modified]));
   }
 
-  /** From the root, from `src/`, or beside the test. */
+  /** Relative to the root, to `src/`, or next to the test. */
   function placesOf(module: string): string[] {
     const path = module.replaceAll('.', '/');
     const beside = failure.file === null ? [] : [posix.join(posix.dirname(failure.file), path)];

@@ -1,20 +1,15 @@
 import type { LoadFailure, TestCase } from '../port.ts';
-import { signOf } from '../project.ts';
 import { parseTap } from '../reports/tap.ts';
 import { changedCalls, type Runner } from '../runner.ts';
-import { optionsMatching, programNamed } from '../script.ts';
-import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+import { optionsMatching } from '../script.ts';
+import { packaged, withPrintedErrors } from './javascript.ts';
 
-/** The heading of the error that kept a file from loading. */
+/** The first line of an error about a file that can't be loaded. */
 const LOADING = /^.*Failed to load (?:the test )?file (\S+)\n?/m;
 
 export const qunit: Runner = {
-  name: 'qunit',
-  isMissingCode: isJavaScriptMissing,
-  sign: signOf(['qunit', 'qunitjs']),
-  usualCommand: async () => 'qunit',
-  headAt: programNamed('qunit', 'qunit.js'),
-  select: (call, files) => namedTests(call, files, /^--(watch|trace-deprecation)$/),
+  ...packaged('qunit', /^--(watch|trace-deprecation)$/, { packages: ['qunit', 'qunitjs'] }),
+  readsStdout: true,
 
   async instrument(script) {
     const changes = await changedCalls(script, 'qunit', (call) => ({
@@ -36,7 +31,7 @@ export const qunit: Runner = {
         ? null
         : {
             cases: tap.cases.filter((test) => !isGlobal(test)),
-            // That there was nothing to run is no failure of a file.
+            // "No tests were run" isn't a failure of a file.
             loadFailures: tap.cases
               .filter((test) => isGlobal(test) && !/^message: No tests were run/m.test(test.message ?? ''))
               .map(failureOf),

@@ -119,7 +119,7 @@ describe('reporters get into the right command', () => {
       'npm run build && vitest watch --passWithNoTests --reporter=dot --outputFile out.json src',
     );
     expect(script).toBe(
-      'npm run build && vitest src --run --passWithNoTests --reporter=default --reporter=json --reporter=$R/notes-0.mjs --outputFile.json=$R/report-0.json',
+      'npm run build && vitest src --run --passWithNoTests --reporter=default --reporter=$R/reporter-0.mjs',
     );
   });
 
@@ -133,16 +133,17 @@ describe('reporters get into the right command', () => {
 
   test('jest: options come before the patterns, and every call has a report of its own', async () => {
     expect(await instrumented(jest, 'jest --watch a && NODE_ENV=test jest b', true)).toBe(
-      'jest --coverageReporters=lcovonly --coverageDirectory=$R/coverage-0 --coverage --outputFile=$R/report-0.json ' +
-        '--cacheDirectory=/caches/jest --passWithNoTests --json --ci a && NODE_ENV=test jest --coverageReporters=lcovonly ' +
-        '--coverageDirectory=$R/coverage-1 --coverage --outputFile=$R/report-1.json --cacheDirectory=/caches/jest --passWithNoTests --json --ci b',
+      'jest --coverageReporters=lcovonly --coverageDirectory=$R/coverage-0 --coverage --reporters=default ' +
+        '--reporters=$R/reporter-0.cjs --cacheDirectory=/caches/jest --passWithNoTests --ci a && NODE_ENV=test jest ' +
+        '--coverageReporters=lcovonly --coverageDirectory=$R/coverage-1 --coverage --reporters=default ' +
+        '--reporters=$R/reporter-1.cjs --cacheDirectory=/caches/jest --passWithNoTests --ci b',
     );
   });
 
   test('node: its own reporters are replaced, and the readable one goes to standard output', async () => {
     const script = await instrumented(node, 'tsc && node --import tsx --test --test-reporter dot "src/**/*.test.ts"');
     expect(script).toMatch(
-      /^tsc && node --test-reporter=spec --test-reporter-destination=stdout --test-reporter=file:\/\/\S+\/reporter\.mjs --test-reporter-destination=\$R\/report-0\.jsonl --import tsx --test "src\/\*\*\/\*\.test\.ts"$/,
+      /^tsc && node --test-reporter=spec --test-reporter-destination=stdout --test-reporter=file:\/\/\S+\/reporter-0\.mjs --test-reporter-destination=\$R\/reporter-0\.mjs\.out --import tsx --test "src\/\*\*\/\*\.test\.ts"$/,
     );
   });
 

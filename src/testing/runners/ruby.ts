@@ -4,7 +4,7 @@ import { delimiter, join, posix } from 'node:path';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';
-import { loadMessage } from '../reports/report.ts';
+import { loadMessage, withUnexplained } from '../reports/report.ts';
 import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, programNamed, shellQuoted } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -41,42 +41,51 @@ export const rspec: Runner = {
 /** `task default: :test`, `task :default => [:spec]` */
 const DEFAULT_TASK = /^task\s+(?:default:|:default\s*=>)\s*\[?\s*:(test|spec)\b/m;
 
-export const minitest: Runner = {
-  name: 'minitest',
-  worksHidden: true,
-  isMissingCode: isRubyMissing,
-  sign: (project) => (isIn(project, /\bminitest\b|Minitest::/) ? 'named' : null),
+export const minitest = classes('minitest', /\bminitest\b|Minitest::/, /TestTask|Minitest::/);
+export const testUnit = classes('test-unit', /\btest[/-]unit\b|Test::Unit/, /TestTask|\btask :test\b/);
 
-  async usualCommand(directory, { texts }) {
-    const [, task] = DEFAULT_TASK.exec(texts.Rakefile) ?? [];
-    if (task !== undefined) return withBundler(directory, `rake ${task}`);
-    if (/TestTask|Minitest::/.test(texts.Rakefile)) return withBundler(directory, 'rake test');
-    return withBundler(directory, `ruby -Ilib -Itest -e 'Dir["./test/**/{*_test,test_*}.rb"].each { |f| require f }'`);
-  },
+/** Runners of test classes. `task` matches a Rakefile that has a task for them. */
+function classes(name: 'minitest' | 'test-unit', words: RegExp, task: RegExp): Runner {
+  return {
+    name,
+    worksHidden: true,
+    isMissingCode: isRubyMissing,
+    sign: (project) => (isIn(project, words) ? 'named' : null),
 
-  headAt: (names, at) => (/^(rake|rails)$/.test(names[at] ?? '') && names[at + 1] === 'test' ? at + 1 : null),
+    async usualCommand(directory, { texts }) {
+      const [, byDefault] = DEFAULT_TASK.exec(texts.Rakefile) ?? [];
+      if (byDefault !== undefined) return withBundler(directory, `rake ${byDefault}`);
+      if (task.test(texts.Rakefile)) return withBundler(directory, 'rake test');
+      return withBundler(
+        directory,
+        `ruby -Ilib -Itest -e 'Dir["./test/**/{*_test,test_*}.rb"].each { |f| require f }'`,
+      );
+    },
 
-  select({ words, head }, files) {
-    if (files.length === 0 || !files.every((file) => isTestOf('ruby', file))) return null;
-    if (words[head - 1]?.text === 'rails') return { last: files };
-    return { last: [`TEST=${files.length === 1 ? files[0] : `{${files.join(',')}}`}`] };
-  },
+    headAt: (names, at) => (/^(rake|rails)$/.test(names[at] ?? '') && names[at + 1] === 'test' ? at + 1 : null),
 
-  /** Not as a plugin that is found: version 6 looks for none, and many projects turn that off. */
-  async instrument(_, { folder, env }) {
-    await writeFile(join(folder, 'agentos_minitest.rb'), MINITEST_HOOK);
-    const RUBYLIB = [folder, env.RUBYLIB ?? ''].filter((part) => part !== '').join(delimiter);
-    return { env: { RUBYLIB, RUBYOPT: `${env.RUBYOPT ?? ''} -ragentos_minitest`.trim() } };
-  },
+    select({ words: given, head }, files) {
+      if (files.length === 0 || !files.every((file) => isTestOf('ruby', file))) return null;
+      if (given[head - 1]?.text === 'rails') return { last: files };
+      return { last: [`TEST=${files.length === 1 ? files[0] : `{${files.join(',')}}`}`] };
+    },
 
-  read: readRuby,
-};
+    /** A preloaded hook, because Minitest 6 no longer discovers plugins and many projects turn discovery off. */
+    async instrument(_, { folder, env }) {
+      await writeFile(join(folder, 'agentos_hook.rb'), CLASSES_HOOK);
+      const RUBYLIB = [folder, env.RUBYLIB ?? ''].filter((part) => part !== '').join(delimiter);
+      return { env: { RUBYLIB, RUBYOPT: `${env.RUBYOPT ?? ''} -ragentos_hook`.trim() } };
+    },
+
+    read: readRuby,
+  };
+}
 
 const ERROR = /^.*(?:cannot load such file -- |uninitialized constant |\((?:LoadError|NameError|SyntaxError)\)).*$/m;
 
 async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput): Promise<Report | null> {
   const reading = await linesIn(folder, pathInWorktree);
-  if (reading !== null) return reading;
+  if (reading !== null) return withUnexplained(reading, output);
   const text = `${output.stderr}\n${output.stdout}`;
   const found = ERROR.exec(text);
   if (found === null || output.exitCode === 0) return null;
@@ -96,7 +105,7 @@ function isRubyMissing({ file, message }: LoadFailure, changes: Changes): boolea
   const changed = [...changes.added, ...changes.modified].map((path) =>
     posix.basename(path, '.rb').replaceAll('_', ''),
   );
-  // A file that defines a constant is mostly called like it.
+  // A file is usually named after the constant that it defines.
   const isOurs = (name: string): boolean => name.split('::').some((part) => changed.includes(part.toLowerCase()));
   return required.length + constants.length > 0 && required.every(isAdded) && constants.every(isOurs);
 }
@@ -147,34 +156,71 @@ class AgentosFormatter
 end
 `;
 
-/** Adds a reporter as soon as Minitest is there; a Ruby that runs no tests only loads this file. */
-const MINITEST_HOOK = `require 'json'
+/** Adds a reporter as soon as Minitest or test-unit is loaded; does nothing in other Ruby processes. */
+const CLASSES_HOOK = `require 'json'
 
+module AgentosHook
+  def self.write(line)
+    File.open(File.join(__dir__, 'report.lines'), 'a') { |file| file.puts JSON.generate(line) }
+  end
+
+  def self.minitest(library)
+    library.extensions << 'agentos'
+    library.define_singleton_method(:plugin_agentos_init) do |_options|
+      reporter << Class.new(library::AbstractReporter) do
+        def record(result)
+          outcome = result.skipped? ? 'skipped' : result.passed? ? 'passed' : 'failed'
+          name = result.respond_to?(:klass) ? result.klass : result.class.name
+          place = result.respond_to?(:source_location) ? result.source_location : result.method(result.name).source_location
+          message = outcome == 'failed' ? result.failures.map { |failure| "#{failure.message}\\n#{failure.location}" }.join("\\n") : nil
+          # A spec's number depends on the specs before it.
+          AgentosHook.write(file: place && place[0], names: [name, result.name.sub(/\\Atest_\\d{4}_/, '')], outcome: outcome, message: message)
+        end
+
+        def report
+          AgentosHook.write(end: true)
+        end
+      end.new
+    end
+  end
+
+  def self.test_unit(mediator)
+    mediator.prepend(Module.new do
+      def run
+        faults = []
+        failed = ->(fault) { fault.is_a?(Test::Unit::Failure) || fault.is_a?(Test::Unit::Error) }
+        add_listener(Test::Unit::TestResult::FAULT) { |fault| faults << fault }
+        add_listener(Test::Unit::TestCase::FINISHED_OBJECT) do |test|
+          own, faults = faults.reject { |fault| fault.is_a?(Test::Unit::Notification) }, []
+          outcome = own.empty? ? 'passed' : own.any?(&failed) ? 'failed' : 'skipped'
+          place = test.method(test.method_name).source_location
+          message = outcome == 'failed' ? own.select(&failed).map(&:long_display).join("\\n") : nil
+          # test-unit reports a file that it can't load as a test of a generated class.
+          file = message && message[/^LoadError: failed to load <(.+?)>/, 1]
+          next AgentosHook.write(file: file, broken: message) if file
+
+          AgentosHook.write(file: place && place[0], names: [test.class.name, test.local_name], outcome: outcome, message: message)
+        end
+        super
+      ensure
+        faults.select(&failed).each { |fault| AgentosHook.write(file: nil, broken: fault.long_display) }
+        AgentosHook.write(end: true)
+      end
+    end)
+  end
+end
+
+added = []
 TracePoint.new(:end) do |point|
-  minitest = point.self
-  next unless minitest.is_a?(Module) && minitest.name == 'Minitest' && minitest.respond_to?(:extensions) && minitest.extensions
+  found = point.self
+  next if !found.is_a?(Module) || added.include?(found.name)
 
-  point.disable
-  minitest.extensions << 'agentos'
-  minitest.define_singleton_method(:plugin_agentos_init) do |_options|
-    reporter << Class.new(minitest::AbstractReporter) do
-      def record(result)
-        outcome = result.skipped? ? 'skipped' : result.passed? ? 'passed' : 'failed'
-        name = result.respond_to?(:klass) ? result.klass : result.class.name
-        place = result.respond_to?(:source_location) ? result.source_location : result.method(result.name).source_location
-        message = outcome == 'failed' ? result.failures.map { |failure| "#{failure.message}\\n#{failure.location}" }.join("\\n") : nil
-        # The number of a spec changes with those before it.
-        write(file: place && place[0], names: [name, result.name.sub(/\\Atest_\\d{4}_/, '')], outcome: outcome, message: message)
-      end
-
-      def report
-        write(end: true)
-      end
-
-      def write(line)
-        File.open(File.join(__dir__, 'report.lines'), 'a') { |file| file.puts JSON.generate(line) }
-      end
-    end.new
+  if found.name == 'Minitest' && found.respond_to?(:extensions) && found.extensions
+    added << found.name
+    AgentosHook.minitest(found)
+  elsif found.name == 'Test::Unit::UI::TestRunnerMediator'
+    added << found.name
+    AgentosHook.test_unit(found)
   end
 end.enable
 `;

@@ -7,7 +7,7 @@ import { isPythonMissing, pythonFor } from './pytest.ts';
 
 const COMMAND = /-m unittest\b[^\n"'{}#]*/;
 
-/** Python's own runner. It has no report: its program is run by a script of ours that writes one. */
+/** Python's own runner. It writes no report, so a script of ours runs it and writes one. */
 export const unittest: Runner = {
   name: 'unittest',
   isMissingCode: isPythonMissing,
@@ -22,7 +22,7 @@ export const unittest: Runner = {
     const python = await pythonFor(directory, env);
     const said = COMMAND.exec(`${texts['tox.ini']}\n${texts['noxfile.py']}`)?.[0].trim();
     if (said !== undefined) return `${python} ${said}`;
-    // Its search doesn't enter folders that are no packages.
+    // Discovery doesn't enter folders without an `__init__.py`.
     const isApart =
       top.includes('tests') && !names.includes('__init__.py') && !top.some((name) => isTestOf('python', name));
     return `${python} -m unittest discover${isApart ? ' -s tests' : ''}`;
@@ -74,7 +74,7 @@ def file_of_module(name):
 def tell(test, outcome, message=None, more=()):
     if type(test).__name__ == "_FailedTest":
         reason = str(message)
-        # The heading above the traceback is not the error.
+        # Drop the heading above the traceback.
         write({"file": file_of_module(test._testMethodName), "broken": reason[max(reason.find("Traceback"), 0) :]})
         return
     module = sys.modules.get(type(test).__module__)
@@ -107,7 +107,7 @@ class Lines(unittest.TextTestResult):
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
-        tell(test, "failed", "it was expected to fail")
+        tell(test, "failed", "unexpected success")
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)

@@ -1,22 +1,18 @@
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { signOf } from '../project.ts';
-import { linesIn } from '../reports/lines.ts';
+import { writeReporter } from '../reports/lines.ts';
 import { changedCalls, type Runner } from '../runner.ts';
-import { plainArguments, programNamed } from '../script.ts';
-import { isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
+import { plainArguments } from '../script.ts';
+import { packaged, readLines } from './javascript.ts';
 
-/** It has no reporters, and prints no names: a module that is loaded before the tests sees them. */
+const FLAGS = /^(-[bcq]|--(bail|color|quiet))$/;
+
+/** uvu has no reporters and prints no names of passing tests: a module loaded before the tests records them. */
 export const uvu: Runner = {
-  name: 'uvu',
-  isMissingCode: isJavaScriptMissing,
-  sign: signOf(['uvu']),
-  usualCommand: async () => 'uvu',
-  headAt: programNamed('uvu'),
+  ...packaged('uvu', FLAGS),
 
   select(call, files) {
-    const remove = plainArguments(call, /^(-[bcq]|--(bail|color|quiet))$/);
+    const remove = plainArguments(call, FLAGS);
     const folder = remove[0]?.text.replace(/^\.\//, '').replace(/\/$/, '') ?? '';
     if (folder === '' || !files.every((file) => file.startsWith(`${folder}/`))) return null;
     const names = files.map((file) => file.slice(folder.length + 1).replace(/[.+*?^${}()|[\]\\]/g, '\\$&'));
@@ -24,31 +20,26 @@ export const uvu: Runner = {
   },
 
   async instrument(script, place) {
-    const changes = await changedCalls(script, 'uvu', async (_, index) => {
-      const hook = join(place.folder, `hook-${index}.cjs`);
-      await writeFile(hook, UVU_HOOK);
-      return { last: ['-r', hook] };
-    });
+    const changes = await changedCalls(script, 'uvu', async (_, index) => ({
+      last: ['-r', await writeReporter(place, index, 'cjs', UVU_HOOK)],
+    }));
     return { changes };
   },
 
-  async read({ worktree, folder, pathInWorktree }, output, script) {
-    // It calls files as they are called in the folder that it is given.
+  async read(place, output, script) {
+    // uvu prints paths relative to the folder it is given.
     const folders = script.calls.flatMap(({ words, head }) => words.slice(head + 1).map(({ text }) => text));
-    const places = ['', 'test', 'tests', ...folders];
-    const named = (path: string): string | null => {
-      const found = places.map((place) => posix.join(place, path)).find((file) => existsSync(join(worktree, file)));
-      return path === '' ? null : pathInWorktree(found ?? path);
+    const fileOf = (path: string): string | null => {
+      const places = ['', 'test', 'tests', ...folders].map((folder) => posix.join(folder, path));
+      const found = places.find((file) => existsSync(join(place.worktree, file)));
+      return path === '' ? null : place.pathInWorktree(found ?? path);
     };
-    return withPrintedErrors(await linesIn(folder, named), output, pathInWorktree);
+    return await readLines(place, output, { fileOf });
   },
 };
 
-/** uvu notes the running test in its state, and prints a mark for its end. */
-const UVU_HOOK = `const fs = require('fs');
-
-const write = (line) => fs.appendFileSync(__filename.replace(/cjs$/, 'lines'), JSON.stringify(line) + '\\n');
-const states = new WeakMap();
+/** uvu stores the current test's name in its state and prints a mark when the test ends. */
+const UVU_HOOK = `const states = new WeakMap();
 let running = null;
 let file = null;
 let failed = [];

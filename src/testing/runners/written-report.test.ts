@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -125,4 +125,22 @@ test('a file of another tool is not started with Node: what was printed is the r
   const found = await run({ command: 'sh make.sh', runner: 'junit', report: 'r.xml' });
   expect(found.loadFailures).toEqual([{ file: 'test/a.spec.js', message: 'why' }]);
   expect(existsSync(join(directory, 'started'))).toBe(false);
+});
+
+test('a report outside of the worktree, or behind a link out of it, is neither read nor removed; a pipe is not waited for', async () => {
+  const xml = '<testsuites><testcase name="x"/></testsuites>';
+  const outside = join(base, 'outside');
+  await mkdir(outside);
+  await write({ 'make.sh': `echo '${xml}' > "$1"; mkfifo pipe.xml; exit 0` });
+  await symlink(outside, join(directory, 'linked'));
+  for (const [report, file] of [
+    [`${outside}/**`, join(outside, 'a.xml')],
+    ['../outside/b.xml', join(outside, 'b.xml')],
+    ['linked/c.xml', 'linked/c.xml'],
+    ['pipe.xml', join(outside, 'd.xml')],
+  ] as const) {
+    const { outcome } = await run({ command: `sh make.sh '${file}'`, runner: 'junit', report });
+    expect([report, outcome]).toEqual([report, 'no-report']);
+  }
+  expect((await readdir(outside)).sort()).toEqual(['a.xml', 'b.xml', 'c.xml', 'd.xml']);
 });

@@ -1,13 +1,13 @@
 import type { LoadFailure } from '../port.ts';
-import { installedMajor, signOf } from '../project.ts';
+import { dependsOn, installedMajor } from '../project.ts';
 import { isFileIn, junitReports } from '../reports/junit.ts';
-import { loadMessage, type Reading, together } from '../reports/report.ts';
+import { loadMessage, type Reading, together, withUnexplained } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
-import { optionsMatching, programNamed, shellQuoted } from '../script.ts';
-import { isJavaScriptMissing, namedTests, withPrintedErrors } from './javascript.ts';
+import { optionsMatching, type RunnerCall, shellQuoted } from '../script.ts';
+import { packaged, withPrintedErrors } from './javascript.ts';
 
-/** Any command that writes JUnit XML. */
+/** For any command that writes JUnit XML. */
 export const junit: Runner = {
   name: 'junit',
   instrument: async () => ({}),
@@ -16,36 +16,41 @@ export const junit: Runner = {
   },
 };
 
-/** From this version on, node-tap has other names for its options. */
+/** The version in which node-tap renamed its options. */
 const TAP_RENAMED = 17;
 
-/** Any command that writes TAP, to a file or to its standard output; node-tap is made to. */
+/** For any command that writes TAP to a file or to stdout. tape does so by default; node-tap gets an option for it. */
 export const tap: Runner = {
-  name: 'tap',
-  isMissingCode: isJavaScriptMissing,
-  sign: signOf(['tap'], /^\.taprc$/),
-  usualCommand: async () => 'tap',
-  headAt: programNamed('tap'),
-  select: (call, files) => namedTests(call, files, /^(-[bc]|--(bail|no-[\w-]+|allow-[\w-]+|disable-coverage|color))$/),
+  ...packaged('tap', /^(-[bc]|--(bail|no-[\w-]+|allow-[\w-]+|disable-coverage|color|strict))$/, {
+    packages: ['tap', 'tape'],
+    configuration: /^\.taprc$/,
+    programs: ['tape'],
+  }),
+  readsStdout: true,
+  usualCommand: async (_, project) => (dependsOn(project, ['tape']) ? "tape 'test/**/*.js'" : 'tap'),
 
   async instrument(script, { worktree }) {
-    // Too little coverage would be a failure of its own.
+    // Coverage is turned off, because too little of it makes node-tap fail.
     const isRenamed = ((await installedMajor(worktree, 'tap')) ?? TAP_RENAMED) >= TAP_RENAMED;
-    const changes = await changedCalls(script, 'tap', (call) => ({
-      remove: optionsMatching(
-        call,
-        /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
-        /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
-      ),
-      first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
-    }));
+    const changes = await changedCalls(script, 'tap', (call) =>
+      isTape(call)
+        ? {}
+        : {
+            remove: optionsMatching(
+              call,
+              /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
+              /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
+            ),
+            first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
+          },
+    );
     return { changes };
   },
 
   async read(place, output, script, ask) {
     const texts = place.report === null ? [output.stdout] : await place.report();
-    const isTape = /\btape\b/.test(script.text);
-    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), isTape));
+    const hasHeadings = script.calls.some(isTape);
+    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), hasHeadings));
     const read = readings.filter((one) => one !== null);
     const reading = read.length === 0 ? null : together(read);
     if (!script.calls.some(({ runner }) => runner === 'tap')) return await gathered(reading, place, output, ask);
@@ -53,38 +58,32 @@ export const tap: Runner = {
   },
 };
 
+function isTape({ words, head }: RunnerCall): boolean {
+  return /\btape$/.test(words[head]?.text ?? '');
+}
+
 function fileNamed(name: string, place: RunPlace): string | null {
   const file = place.pathInWorktree(name);
   return file !== null && /\.\w+$/.test(file) && isFileIn(place.worktree, file) ? file : null;
 }
 
-/**
- * Nothing else is known of such a command: if it fails although its report names no failure, something failed that the
- * report doesn't show.
- */
 async function gathered(reading: Reading | null, place: RunPlace, output: RunOutput, ask: Ask): Promise<Report | null> {
   if (reading === null) return withPrintedErrors(null, output, place.pathInWorktree);
-  const { cases, loadFailures } = reading;
-  const isFailure = loadFailures.length > 0 || cases.some((test) => test.outcome === 'failed');
-  if (!isFailure && cases.length > 0 && output.exitCode !== 0) {
-    const said = `${output.stderr}\n${output.stdout}`.trim();
-    const message = loadMessage(`It ended with ${output.exitCode}, and its report names no failure.\n${said}`);
-    loadFailures.push({ file: null, message });
-  }
+  const { cases, loadFailures } = withUnexplained(reading, output);
   return { cases, loadFailures: await withReasons(loadFailures, place, output, ask) };
 }
 
-/** Each takes a process. */
+/** Each question starts a process. */
 const MOST_ASKED = 10;
 const TAIL_LINES = 200;
-/** The code that node:test gives every failure. */
+/** node:test puts this code into every failure. */
 const NODE_TEST = 'ERR_TEST_FAILURE';
-/** All that node:test says of a file whose process failed. */
+/** The only message that node:test has for a file whose process failed. */
 const ONLY_FAILED = /(?:^|error: |cause: |\[Error: )'?test failed\b/m;
 
 /**
- * The load failures, with a reason also where the report gives none: what Node says of the file alone, or all that was
- * printed where only one file is open.
+ * Completes load failures for which the report has no reason: by running the file with Node alone or, if only one such
+ * failure is left, with the whole output.
  */
 async function withReasons(
   failures: readonly LoadFailure[],
@@ -96,7 +95,7 @@ async function withReasons(
     file !== null && (message === '' || ONLY_FAILED.test(message));
   const bare = failures.filter(isBare);
   const reasons = new Map<LoadFailure, string>();
-  // Of another tool's file Node would only say that it is not made for Node alone.
+  // Only for node:test: the test files of other runners don't run under plain Node.
   const ofNode = bare.filter(({ file, message }) => /\.[cm]?[jt]s$/.test(file ?? '') && message.includes(NODE_TEST));
   for (const failure of ofNode.slice(0, MOST_ASKED)) {
     const alone = await ask(`node ${shellQuoted(failure.file ?? '')}`);
@@ -104,7 +103,7 @@ async function withReasons(
   }
   const [only, ...others] = bare;
   if (only !== undefined && others.length === 0 && !reasons.has(only)) {
-    // The report itself explains nothing that was not read from it.
+    // If the output is the report itself, it was read already.
     const isReport = place.report !== null && output.stdout.trimStart().startsWith('<?xml');
     const printed = `${isReport ? '' : output.stdout.trimEnd()}\n${output.stderr}`.trim();
     reasons.set(only, printed.split('\n').slice(-TAIL_LINES).join('\n'));

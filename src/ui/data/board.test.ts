@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Standing } from '../../core/summary.ts';
-import { placeOf } from './board.ts';
+import { placeOf } from './pages.ts';
 
 const standing = (given: Partial<Standing> & { status?: string }): Standing => ({
   id: '1',

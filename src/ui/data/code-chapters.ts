@@ -1,16 +1,21 @@
 import { formatDuration } from '../../core/duration.ts';
 import type { TestsRan } from '../../core/events.ts';
-import type { GateName } from '../../core/gate.ts';
+import type { GateEvidence, GateName } from '../../core/gate.ts';
 import type { Call } from '../../core/timeline.ts';
 import { patchBetween } from '../../git/changes.ts';
 import type { Git } from '../../git/git.ts';
 import { readAt } from '../../git/repository.ts';
 import type { Block, Chapter, Tone } from '../api.ts';
-import { patchFiles } from '../tree/diff.ts';
-import { markdownTree } from '../tree/markdown.ts';
-import { callFacts } from './call-facts.ts';
-import { ledgerChapter, verdictTone } from './design-chapters.ts';
-import type { ItemAgentosEvent } from './item-events.ts';
+import {
+  callFacts,
+  callsOfStep,
+  type ItemAgentosEvent,
+  ledgerChapter,
+  points,
+  verdictGist,
+  verdictTone,
+} from './chapter.ts';
+import { documentBlocks, patchFiles } from './tree.ts';
 
 export interface CodeFacts {
   /** Of the implementation, over all its runs. */
@@ -57,7 +62,7 @@ export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
         const step = event.step.replace(/\.\d+$/, '');
         if (event.role !== 'implementer') break;
         written = step;
-        put({ ...plain, key: step, title: titleOfWriting(step), facts: callFacts(calls, stepOf(step)) });
+        put({ ...plain, key: step, title: titleOfWriting(step), facts: callFacts(calls, callsOfStep(step)) });
         break;
       }
       case 'tests-ran':
@@ -73,18 +78,17 @@ export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
         break;
       }
       case 'review-read': {
-        const tiers = event.tiers.flatMap((many, at) => (many === 0 ? [] : [`${many} in Tier ${at + 1}`]));
-        const text = reviews.find(({ round }) => round === event.round)?.text;
+        const { round, verdict, tiers, problems } = event;
         put({
           ...plain,
-          key: `review-${event.round}`,
-          title: `Code review ${event.round}`,
-          tone: verdictTone(event.verdict),
-          facts: callFacts(calls, stepOf(`review-${event.round}`)),
-          gist: `${event.verdict ?? 'no verdict'}: ${tiers.join(', ') || 'no findings'}`,
+          key: `review-${round}`,
+          title: `Code review ${round}`,
+          tone: verdictTone(verdict),
+          facts: callFacts(calls, callsOfStep(`review-${round}`)),
+          gist: verdictGist(verdict, tiers),
           blocks: [
-            ...(event.problems.length === 0 ? [] : [points('Why it was asked for again', event.problems)]),
-            ...(text === undefined ? [] : [document(text)]),
+            ...points('Why it was asked for again', problems),
+            ...documentBlocks(reviews.find((one) => one.round === round)?.text),
           ],
         });
         break;
@@ -96,7 +100,7 @@ export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
           title: 'Changes undone',
           tone: 'bad',
           gist: `${event.why}; kept as ${event.patch}`,
-          blocks: [points('Files', event.paths)],
+          blocks: points('Files', event.paths),
         });
         break;
       case 'committed':
@@ -118,7 +122,7 @@ async function committed(
   const chapter = { key: `committed-${what}`, tone: 'good', facts: [branch, commit.slice(0, 12)] } as const;
   if (what === 'report') {
     const [text] = await readAt(git, [{ ref: commit, path: report }]).catch(() => [null]);
-    return { ...chapter, title: 'Report', blocks: text ? [document(text)] : [] };
+    return { ...chapter, title: 'Report', blocks: documentBlocks(text) };
   }
   const files = patchFiles(await patchBetween(git, `${commit}^`, commit));
   const blocks: Block[] = files.length === 0 ? [] : [{ type: 'diff', title: '', files }];
@@ -135,21 +139,7 @@ function chapterOf(
   return chapters.get(key) ?? { key, title: TITLES[group] };
 }
 
-function withGate(
-  chapter: Chapter,
-  {
-    gate: name,
-    passed,
-    skipped: notChecked,
-    command,
-    counts,
-    hash,
-    summary: held,
-    details,
-    problems,
-  }: Of<'gate-checked'>,
-): Chapter {
-  const gate = { gate: name, passed, skipped: notChecked, command, counts, hash, summary: held, details, problems };
+function withGate(chapter: Chapter, gate: GateEvidence): Chapter {
   const others = chapter.blocks.filter((block) => block.type !== 'gate' || block.gate.gate !== gate.gate);
   const gates = [...others.flatMap((block) => (block.type === 'gate' ? [block.gate] : [])), gate];
   const failed = gates.find(({ passed, skipped }) => !passed && skipped === null);
@@ -171,21 +161,10 @@ function titleOfWriting(step: string): string {
   if (number !== '')
     return `${what === 'tests' ? 'Tests' : 'Code'} written${number === '1' ? '' : `, attempt ${number}`}`;
   const round = /^revise-(\d+)/.exec(step)?.[1];
-  return round === undefined ? step : `Code revised after review ${round}`;
+  if (round !== undefined) return `Code revised after review ${round}`;
+  return /^react-\d+$/.test(step) ? 'Changed for the pull request' : step;
 }
 
 function isGroup(step: string): boolean {
   return /^(?:red|green|reverse)(?:-|$)/.test(step);
-}
-
-function stepOf(step: string): RegExp {
-  return new RegExp(`^${step}(?:-again)?(?:\\.\\d+)?$`);
-}
-
-function document(text: string): Block {
-  return { type: 'markdown', tree: markdownTree(text) };
-}
-
-function points(title: string, given: readonly string[]): Block {
-  return { type: 'points', title, points: given };
 }

@@ -3,15 +3,13 @@ import { type ItemId, isItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { labelOf, WORKFLOWS } from '../../core/paths.ts';
 import { lastTree, patchBetween } from '../../git/changes.ts';
-import { createGit } from '../../git/git.ts';
 import { pinsOf } from '../../git/worktree/trees.ts';
-import { itemHistories } from '../../run/item-standing.ts';
-import { codeReviews, versionsIn } from '../../run/item-versions.ts';
 import type { Project } from '../../run/project.ts';
-import { type SeenJournals, type WaitingItem, waitingItem, waitingItems } from '../../run/waiting-item.ts';
-import type { Block, InboxItem, QuestionDetail } from '../api.ts';
-import { patchFiles } from '../tree/diff.ts';
-import { markdownTree } from '../tree/markdown.ts';
+import { itemHistories } from '../../run/standing/item-standing.ts';
+import { type SeenJournals, type WaitingItem, waitingItem, waitingItems } from '../../run/standing/waiting-item.ts';
+import type { InboxItem, QuestionDetail } from '../api.ts';
+import { codeReviews, versionsIn } from './item-versions.ts';
+import { documentBlocks, patchFiles } from './tree.ts';
 
 /** What waits for a person. */
 export interface Inbox {
@@ -84,19 +82,18 @@ async function draftDetail({ paths }: Project, { question }: WaitingItem): Promi
   const draft = before.findLast(({ kind }) => kind === 'draft');
   const review = before.findLast(({ kind, number }) => kind === 'verdict' && number > (draft?.number ?? 0));
   return {
-    draft: document(draft?.text),
+    draft: documentBlocks(draft?.text),
     draftName: draft?.path ?? 'No draft',
-    review: document(review?.text),
+    review: documentBlocks(review?.text),
     reviewName: review?.path ?? 'Not reviewed',
   };
 }
 
 async function changeDetail(
-  { paths, childEnv }: Project,
+  { paths, git }: Project,
   workflow: 'implement' | 'react',
   id: ItemId,
 ): Promise<QuestionDetail> {
-  const git = createGit(paths.repository, childEnv);
   const review = (await codeReviews(paths, workflow, id)).at(-1);
   // A reaction may ask before it changes anything.
   const hasChange = workflow === 'implement' || review !== undefined;
@@ -106,11 +103,7 @@ async function changeDetail(
   return {
     draft: patch === '' ? [] : [{ type: 'diff', title: '', files: patchFiles(patch) }],
     draftName: workflow === 'implement' ? 'The change, on top of its tests' : 'The change to its pull request',
-    review: document(review?.text),
+    review: documentBlocks(review?.text),
     reviewName: review === undefined ? 'Not reviewed' : `Review ${review.round}`,
   };
-}
-
-function document(text: string | undefined): Block[] {
-  return text === undefined ? [] : [{ type: 'markdown', tree: markdownTree(text) }];
 }

@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises';
 import { addUsage } from '../../core/money.ts';
 import { outlookOf } from '../../core/outlook.ts';
 import type { Spending } from '../../core/timeline.ts';
+import { runIds } from '../../run/history/run-history.ts';
 import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
 import type { Project } from '../../run/project.ts';
-import { runIds } from '../../run/run-history.ts';
 import type { Money } from '../api.ts';
 import type { Runs } from './runs.ts';
 

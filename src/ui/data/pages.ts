@@ -1,23 +1,26 @@
 import { basename } from 'node:path';
 import { transcriptLines } from '../../agent/programs/transcript-lines.ts';
 import { readTranscript, transcriptFiles } from '../../agent/transcript.ts';
+import { isFailure } from '../../core/exit-code.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
+import { ITEM_STATUSES, type ItemStatus } from '../../core/item.ts';
+import { secretsIn } from '../../core/keys.ts';
+import { oneLine } from '../../core/lines.ts';
+import { createMask } from '../../core/mask.ts';
 import { WORKFLOWS } from '../../core/paths.ts';
 import { snapshotOf } from '../../core/run-snapshot.ts';
 import type { Standing } from '../../core/summary.ts';
 import { readFrontMatter } from '../../documents/header.ts';
-import { createGit } from '../../git/git.ts';
 import { personOf } from '../../git/repository.ts';
-import { isTampered } from '../../run/audit.ts';
-import { contextOf } from '../../run/item-context.ts';
-import { detailOf, standings } from '../../run/item-standing.ts';
-import { readBelow } from '../../run/item-versions.ts';
+import { isTampered } from '../../run/history/audit.ts';
 import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
-import { openedFor } from '../../run/posts.ts';
 import type { Project } from '../../run/project.ts';
-import type { Answers, Overview, RunDetail, ShownContext } from '../api.ts';
-import { boardItems } from './board.ts';
+import { openedFor } from '../../run/services/posts.ts';
+import { contextOf } from '../../run/standing/item-context.ts';
+import { detailOf, standings } from '../../run/standing/item-standing.ts';
+import type { Answers, BoardItem, Overview, RunDetail, ShownContext } from '../api.ts';
 import { createInbox, questionDetail } from './inbox.ts';
+import { readBelow } from './item-versions.ts';
 import { createMoney } from './money.ts';
 import { createRuns, type Runs } from './runs.ts';
 import { storyOf } from './story.ts';
@@ -38,7 +41,7 @@ interface PagesOptions {
 }
 
 export function createPages({ project, version, readOnly, writtenAt }: PagesOptions): Pages {
-  const { paths, childEnv } = project;
+  const { paths, git } = project;
   const runs = createRuns(project);
   const { items: waitingNow, count } = createInbox(project);
   // A report is of one moment: what is put together from all runs is read once for all its items.
@@ -52,7 +55,7 @@ export function createPages({ project, version, readOnly, writtenAt }: PagesOpti
   let person: Promise<string> | null = null;
 
   const overview = async (): Promise<Overview> => {
-    person ??= personOf(createGit(paths.repository, childEnv));
+    person ??= personOf(git);
     return {
       repository: basename(paths.repository),
       version,
@@ -153,4 +156,54 @@ async function transcriptOf(
   if (!isRunId(runId) || workflow === undefined || !isItemId(id)) return null;
   const file = transcriptFiles(paths.run(runId).transcripts(workflow, id))[Number(index)];
   return file === undefined ? null : transcriptLines(await readTranscript(file)).slice(0, MOST_TRANSCRIPT_LINES);
+}
+
+/** For all that leaves this program: keys and tokens, and whatever in our environment is called like a secret. */
+export function maskAll({ env, mask }: Project): (text: string) => string {
+  const others = createMask(secretsIn(env));
+  return (text) => others(mask(text));
+}
+
+/** Every issue in the column where it stands. */
+function boardItems(standings: readonly Standing[], isOpened: (id: string) => boolean): BoardItem[] {
+  return standings.map((standing) => {
+    const { id, title, labels, costUsd, lastRun, state } = standing;
+    const isReviewed = state === 'branch' && isOpened(id);
+    return { id, title, labels, costUsd, runId: lastRun?.runId ?? null, ...placeOf(standing, isReviewed) };
+  });
+}
+
+type Place = Pick<BoardItem, 'column' | 'note'>;
+
+/** `isReviewed`: there is a pull request for its branch. */
+export function placeOf(standing: Standing, isReviewed: boolean): Place {
+  const { state, waitsFor, reason, branch, isUnderWay, lastRun } = standing;
+  const why = reason === null ? '' : oneLine(reason);
+  if (waitsFor === 'person') return { column: 'needs-you', note: why.replace(/^the reviewer asks: /, '') };
+  switch (state) {
+    case 'merged':
+      return { column: 'done', note: 'merged' };
+    case 'already-done':
+      return { column: 'done', note: why || 'already done' };
+    case 'dropped':
+      return { column: 'done', note: why || 'dropped' };
+    case 'branch':
+      return { column: isReviewed ? 'in-review' : 'done', note: branch ?? '' };
+    case 'unreadable':
+      return { column: 'failed', note: why };
+    case 'issue':
+    case 'lld':
+  }
+  const isDesigned = state === 'lld';
+  if (isUnderWay && lastRun?.status === 'running')
+    return { column: isDesigned ? 'implementing' : 'designing', note: lastRun.step ?? '' };
+  const column = isDesigned ? 'to-implement' : 'to-design';
+  if (isUnderWay) return { column, note: waitsFor === 'quota' ? 'waits for quota' : 'waits for its turn' };
+  if (isFailed(lastRun?.status)) return { column: 'failed', note: `${lastRun?.status}${why && `: ${why}`}` };
+  if (waitsFor === 'run') return { column, note: 'decided, waits for the next run' };
+  return { column, note: why };
+}
+
+function isFailed(status: string | undefined): boolean {
+  return ITEM_STATUSES.some((known) => known === status) && isFailure(status as ItemStatus);
 }

@@ -2,9 +2,16 @@ import { stat } from 'node:fs/promises';
 import type { AgentosEvent } from '../../core/events.ts';
 import { parseJson } from '../../core/json.ts';
 import { foldEvent, newRunState, type RunState } from '../../core/run-state.ts';
-import { readPiece } from '../../run/follow.ts';
+import { readPiece } from '../../run/history/follow.ts';
+import {
+  isFolded,
+  type RunRecord,
+  readRecord,
+  readSummary,
+  runIds,
+  standingOf,
+} from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
-import { isFolded, type RunRecord, readRecord, readSummary, runIds, standingOf } from '../../run/run-history.ts';
 import type { RunBrief } from '../api.ts';
 
 /** A run's events folded, and how far. It is folded on when it is asked for again. */
@@ -137,7 +144,7 @@ export function foldLines(state: RunState, lines: string): void {
 /** Of a run that was killed: when it last did anything. */
 function lastHeard({ timeline, began }: RunState): string | null {
   let lastMs = began?.atMs ?? 0;
-  for (const { flights, spans, calls } of timeline?.items.values() ?? [])
-    for (const { fromMs, toMs } of [...flights, ...spans, ...calls]) lastMs = Math.max(lastMs, toMs ?? fromMs);
+  for (const { stageRuns, spans, calls } of timeline?.items.values() ?? [])
+    for (const { fromMs, toMs } of [...stageRuns, ...spans, ...calls]) lastMs = Math.max(lastMs, toMs ?? fromMs);
   return lastMs === 0 ? null : new Date(lastMs).toISOString();
 }

@@ -2,19 +2,18 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { transcriptFiles } from '../../agent/transcript.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
-import { WORKFLOWS } from '../../core/paths.ts';
+import { WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import type { Standing } from '../../core/summary.ts';
 import { wordingOf } from '../../core/wording.ts';
-import { createGit } from '../../git/git.ts';
-import { codeReviews, readBelow, versionsIn } from '../../run/item-versions.ts';
-import { openedFor } from '../../run/posts.ts';
 import type { Project } from '../../run/project.ts';
+import { openedFor } from '../../run/services/posts.ts';
 import type { Chapter, InboxItem, ItemStory } from '../api.ts';
-import { markdownTree } from '../tree/markdown.ts';
+import { auditedEvents, type ItemAgentosEvent, points } from './chapter.ts';
 import { codeChapters } from './code-chapters.ts';
 import { designChapters } from './design-chapters.ts';
-import { auditedEvents, type ItemAgentosEvent } from './item-events.ts';
+import { codeReviews, readBelow, versionsIn } from './item-versions.ts';
 import type { RunOfItem, Runs } from './runs.ts';
+import { documentBlocks } from './tree.ts';
 
 export interface StoryOptions {
   project: Project;
@@ -31,12 +30,13 @@ export async function storyOf(
   if (!isItemId(id)) return null;
   const [detail, own] = await Promise.all([standingOf(id), runs.withItem(id)]);
   if (detail === null && own.length === 0) return null;
-  const { events, ...heard } = await gathered(project, runs, own.toReversed(), id);
+  const { events, reactions, ...heard } = await gathered(project, runs, own.toReversed(), id);
   const mayWait = detail === null || detail.waitsFor === 'person' || detail.waitsFor === 'run';
   const chapters = [
     ...(await beginnings(project, id)),
     ...(await designs(project, id, events, heard.calls)),
-    ...(await code(project, id, events, heard.calls)),
+    ...(await code(project, id, { key: 'implement', events: ofWorkflow(events, 'implement'), calls: heard.calls })),
+    ...(await reacted(project, id, reactions, heard.calls)),
   ];
   return {
     id,
@@ -54,7 +54,15 @@ export async function storyOf(
   };
 }
 
-type Gathered = Pick<ItemStory, 'runs' | 'calls' | 'logs' | 'transcripts'> & { events: ItemAgentosEvent[] };
+interface Gathered extends Pick<ItemStory, 'runs' | 'calls' | 'logs' | 'transcripts'> {
+  events: ItemAgentosEvent[];
+  /** Runs that reacted to what happened to its pull request. */
+  reactions: (RunOfItem & { events: ItemAgentosEvent[] })[];
+}
+
+function ofWorkflow<Part extends { workflow: WorkflowName }>(parts: readonly Part[], workflow: WorkflowName): Part[] {
+  return parts.filter((part) => part.workflow === workflow);
+}
 
 /** What a service answered is no address before it is seen to be one. */
 function webAddress(url: string | undefined): string | null {
@@ -63,8 +71,9 @@ function webAddress(url: string | undefined): string | null {
 
 /** What the runs have to say, the oldest first. */
 async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[], id: ItemId): Promise<Gathered> {
-  const all: Gathered = { runs: [], calls: [], logs: [], transcripts: [], events: [] };
-  for (const { runId, workflow, startedAt } of own) {
+  const all: Gathered = { runs: [], calls: [], logs: [], transcripts: [], events: [], reactions: [] };
+  for (const ofItem of own) {
+    const { runId, workflow, startedAt } = ofItem;
     const [brief, folded] = [await runs.brief(runId), await runs.folded(runId)];
     const item = folded?.state.items.get(id);
     const isLive = brief?.state === 'running' && item?.status === null;
@@ -74,7 +83,9 @@ async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[
     all.calls.push(...calls.map((call) => ({ ...call, runId })));
     const run = paths.run(runId);
     for (const stage of WORKFLOWS) {
-      all.events.push(...(await auditedEvents(run, stage, id)));
+      const events = await auditedEvents(run, stage, id);
+      all.events.push(...events);
+      if (stage === 'react' && events.length > 0) all.reactions.push({ ...ofItem, events });
       if (existsSync(run.log(stage, id))) all.logs.push({ runId, workflow: stage, isLive });
       for (const [index, file] of transcriptFiles(run.transcripts(stage, id)).entries()) {
         const step = basename(file).replace(/^\d+-|\.jsonl\.gz$/g, '');
@@ -96,8 +107,7 @@ async function beginnings({ paths, source }: Project, id: ItemId): Promise<Chapt
     ['Issue', issue?.raw],
   ] as const) {
     if (text === undefined) continue;
-    const blocks: Chapter['blocks'] = [{ type: 'markdown', tree: markdownTree(text) }];
-    chapters.push({ ...plain, key: title.toLowerCase(), title, blocks, isOpen: true });
+    chapters.push({ ...plain, key: title.toLowerCase(), title, blocks: documentBlocks(text), isOpen: true });
   }
   if (chapters.length === 0) return [];
   const gist = 'of the repository, with the reason for each file';
@@ -122,34 +132,54 @@ async function designs(
   const chapters: Chapter[] = [];
   const hasBriefFolder = existsSync(paths.briefLineage(id));
   for (const workflow of ['issue', 'lld'] as const) {
-    const own = events.filter((event) => event.workflow === workflow);
+    const own = ofWorkflow(events, workflow);
     // A brief and an issue of the same name have a folder each; otherwise there is one of the two.
     const isOfBrief = workflow === 'issue';
     if (isOfBrief ? own.length === 0 && !hasBriefFolder : own.length === 0 && chapters.length > 0) continue;
     const folder = isOfBrief && hasBriefFolder ? paths.briefLineage(id) : paths.lineage(id);
     const versions = await versionsIn(paths, folder);
-    const made = designChapters({ versions, events: own, calls: calls.filter((call) => call.workflow === workflow) });
+    const made = designChapters({ versions, events: own, calls: ofWorkflow(calls, workflow) });
     chapters.push(...made.map((chapter) => ({ ...chapter, key: `${workflow}-${chapter.key}` })));
   }
   return chapters;
 }
 
-async function code(
-  { paths, childEnv }: Project,
-  id: ItemId,
-  all: readonly ItemAgentosEvent[],
-  calls: ItemStory['calls'],
-): Promise<Chapter[]> {
-  const events = all.filter(({ workflow }) => workflow === 'implement');
-  if (events.length === 0) return [];
+interface Written {
+  /** What the keys of its chapters begin with. */
+  key: string;
+  events: readonly ItemAgentosEvent[];
+  calls: ItemStory['calls'];
+}
+
+async function code({ paths, git }: Project, id: ItemId, { key, events, calls }: Written): Promise<Chapter[]> {
+  const workflow = events[0]?.workflow;
+  if (workflow !== 'implement' && workflow !== 'react') return [];
   const made = await codeChapters({
     events,
-    calls: calls.filter(({ workflow }) => workflow === 'implement'),
-    reviews: await codeReviews(paths, 'implement', id),
-    git: createGit(paths.repository, childEnv),
+    calls: ofWorkflow(calls, workflow),
+    reviews: await codeReviews(paths, workflow, id),
+    git,
     report: paths.report(id),
   });
-  return made.map((chapter) => ({ ...chapter, key: `implement-${chapter.key}` }));
+  return made.map((chapter) => ({ ...chapter, key: `${key}-${chapter.key}` }));
+}
+
+/** Each reaction to its pull request: what happened, then what was changed for it, as for an implementation. */
+async function reacted(
+  project: Project,
+  id: ItemId,
+  reactions: Gathered['reactions'],
+  calls: ItemStory['calls'],
+): Promise<Chapter[]> {
+  const chapters: Chapter[] = [];
+  for (const { runId, title, events } of reactions) {
+    const key = `react-${runId}`;
+    const at = events[0]?.at ?? null;
+    chapters.push({ key, title: 'Reaction', tone: 'plain', at, facts: [], gist: title, blocks: [], isOpen: false });
+    const own = calls.filter((call) => call.runId === runId);
+    chapters.push(...(await code(project, id, { key, events, calls: own })));
+  }
+  return chapters;
 }
 
 /** Attempts that failed, and ends that are no success: what went well shows in what came of it. */
@@ -166,10 +196,7 @@ function ends(events: readonly ItemAgentosEvent[]): Chapter[] {
     const gist = words?.message ?? reason ?? '';
     const tone = status === 'discuss' || status === 'paused' ? 'wait' : status === 'skipped' ? 'plain' : 'bad';
     const title = status === 'discuss' ? 'Waits for a person' : `Ended: ${status}`;
-    const blocks: Chapter['blocks'] = words?.hint
-      ? [{ type: 'points', title: 'What to do', points: [words.hint] }]
-      : [];
-    return [{ ...plain, title, tone, gist, blocks }];
+    return [{ ...plain, title, tone, gist, blocks: points('What to do', words?.hint ? [words.hint] : []) }];
   });
 }
 

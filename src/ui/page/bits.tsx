@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Tone } from '../api.ts';
+import { count } from './format.ts';
 import type { Resource } from './store.ts';
 
 /** What a status means: the same colour and word everywhere. */
@@ -31,11 +32,119 @@ export function wordOf(status: string): string {
 
 /** `waits for you`, said of a run: the word of an item would be wrong there. */
 export function Status({ of, word }: { of: string; word?: string | undefined }) {
+  return <Mark tone={toneOf(of)}>{word ?? wordOf(of)}</Mark>;
+}
+
+/** Words behind a dot of the colour that they mean. */
+export function Mark({ tone, children }: { tone: string; children: ComponentChildren }) {
   return (
-    <span class={`status tone-${toneOf(of)}`}>
+    <span class={`status tone-${tone}`}>
       <i class="dot" aria-hidden="true" />
-      {word ?? wordOf(of)}
+      {children}
     </span>
+  );
+}
+
+interface ButtonProps {
+  /** Classes: `primary`, `small`, `quiet`, a tone. */
+  is?: string;
+  /** The key that does the same. */
+  kbd?: string | false;
+  label?: string;
+  title?: string | undefined;
+  disabled?: boolean;
+  onClick: () => unknown;
+  children: ComponentChildren;
+}
+
+export function Button({ is = '', kbd, label, onClick, children, ...rest }: ButtonProps) {
+  return (
+    <button type="button" class={`button ${is}`} aria-label={label} onClick={() => void onClick()} {...rest}>
+      {children} {kbd && <Kbd>{kbd}</Kbd>}
+    </button>
+  );
+}
+
+/** Modal from the moment that it is drawn; whoever draws it leaves it out when it is closed. */
+export function Dialog({
+  is,
+  label,
+  onClose,
+  children,
+}: {
+  is: string;
+  label: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class={is} aria-label={label} onClose={onClose}>
+      {children}
+    </dialog>
+  );
+}
+
+interface TableProps {
+  is?: string;
+  label: string;
+  heads: readonly ComponentChildren[];
+  /** The first column that is on the right side. */
+  rightFrom?: number;
+  foot?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Table({ is = '', label, heads, rightFrom = heads.length, foot, children }: TableProps) {
+  return (
+    <div class="table-room" tabIndex={0} role="region" aria-label={label}>
+      <table class={is}>
+        <thead>
+          <tr>
+            {heads.map((head, at) => (
+              <th key={at} scope="col" class={at < rightFrom ? '' : 'right'}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+        {foot !== undefined && <tfoot>{foot}</tfoot>}
+      </table>
+    </div>
+  );
+}
+
+interface TabsProps<Value extends string> {
+  is?: string;
+  label: string;
+  options: readonly { value: Value; text: string; many?: number }[];
+  value: Value;
+  onChange: (value: Value) => void;
+}
+
+export function Tabs<Value extends string>({ is = '', label, options, value, onChange }: TabsProps<Value>) {
+  return (
+    <div class={`tabs ${is}`} role="group" aria-label={label}>
+      {options.map((one) => (
+        <button key={one.value} type="button" aria-pressed={value === one.value} onClick={() => onChange(one.value)}>
+          {one.text} {one.many !== undefined && <small>{count(one.many)}</small>}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function Search({ label, value, onChange }: { label: string; value: string; onChange: (text: string) => void }) {
+  return (
+    <input
+      type="search"
+      placeholder="Search"
+      aria-label={label}
+      value={value}
+      onInput={(event) => onChange(event.currentTarget.value)}
+    />
   );
 }
 
@@ -57,9 +166,9 @@ export function CopyLine({ text, label }: { text: string; label: string }) {
       <code tabIndex={0} role="textbox" aria-readonly="true" aria-label={label}>
         {text}
       </code>
-      <button type="button" class="button small" onClick={() => void copy()}>
+      <Button is="small" onClick={copy}>
         {isCopied ? 'Copied' : 'Copy'}
-      </button>
+      </Button>
     </div>
   );
 }
@@ -118,19 +227,17 @@ export function Figure({ value, name, note }: { value: ComponentChildren; name: 
   );
 }
 
-export function Card({
-  title,
-  aside,
-  children,
-  id,
-}: {
+interface CardProps {
+  is?: string;
+  id?: string;
   title: string;
   aside?: ComponentChildren;
   children: ComponentChildren;
-  id?: string;
-}) {
+}
+
+export function Card({ is = '', id, title, aside, children }: CardProps) {
   return (
-    <section class="card" aria-label={title} id={id}>
+    <section class={`card ${is}`} aria-label={title} id={id}>
       <header>
         <h2>{title}</h2>
         {aside}
@@ -138,4 +245,9 @@ export function Card({
       {children}
     </section>
   );
+}
+
+export function textIn(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === 'string' ? value : '';
 }

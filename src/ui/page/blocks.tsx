@@ -1,8 +1,8 @@
+import { type ComponentChildren, Fragment, h } from 'preact';
 import type { LedgerEntry } from '../../core/events.ts';
 import type { GateEvidence } from '../../core/gate.ts';
-import type { Block } from '../api.ts';
-import { Loaded, Words } from './bits.tsx';
-import { Diff, Document } from './document.tsx';
+import type { Block, DiffFile, DiffHunk, DiffRow, DiffText, MarkdownNode } from '../api.ts';
+import { Loaded, Mark, Table, Words } from './bits.tsx';
 import { count } from './format.ts';
 import { resource } from './store.ts';
 
@@ -33,75 +33,56 @@ function One({ block }: { block: Block }) {
       return (
         <div class="points">
           <p class="block-title">{block.title}</p>
-          <ul>
-            {block.points.map((point) => (
-              <li key={point}>{point}</li>
-            ))}
-          </ul>
+          <Points of={block.points} />
         </div>
       );
-    case 'text':
-      return (
-        <div class="points">
-          <p class="block-title">{block.title}</p>
-          <pre tabIndex={0}>{block.text}</pre>
-        </div>
-      );
-    default:
-      return null;
   }
+}
+
+function Points({ of, is = '' }: { of: readonly string[]; is?: string }) {
+  return (
+    <ul class={is}>
+      {of.map((point) => (
+        <li key={point}>{point}</li>
+      ))}
+    </ul>
+  );
 }
 
 /** Every finding with a mark in each round in which something became of it. */
 function Ledger({ findings }: { findings: readonly LedgerEntry[] }) {
   const rounds = Math.max(1, ...findings.map(({ updatedInRound }) => updatedInRound));
   const columns = Array.from({ length: rounds }, (_, index) => index + 1);
-  const tones = { open: 'tone-wait', disputed: 'tone-quota', fixed: 'tone-good', withdrawn: 'tone-plain' };
+  const tones = { open: 'wait', disputed: 'quota', fixed: 'good', withdrawn: 'plain' };
   const mark = ({ raisedInRound, updatedInRound, state }: LedgerEntry, round: number): string => {
     if (round === raisedInRound && round !== updatedInRound) return 'raised';
     if (round === updatedInRound) return round === raisedInRound && state === 'open' ? 'raised' : state;
     return round > raisedInRound && round < updatedInRound ? 'open' : '';
   };
   return (
-    <div class="table-room" tabIndex={0} role="region" aria-label="Findings">
-      <table class="ledger">
-        <thead>
-          <tr>
-            <th scope="col">Id</th>
-            <th scope="col">Tier</th>
-            <th scope="col">Finding</th>
-            {columns.map((round) => (
-              <th key={round} scope="col">
-                Round {round}
-              </th>
-            ))}
-            <th scope="col">Now</th>
-          </tr>
-        </thead>
-        <tbody>
-          {findings.map((finding) => (
-            <tr key={finding.id}>
-              <td>{finding.id}</td>
-              <td>{finding.tier}</td>
-              <td class="wide">
-                {finding.area !== '' && <b>{finding.area}: </b>}
-                <Words text={finding.text} />
-                {finding.reason !== '' && <span class="muted"> ({finding.reason})</span>}
-              </td>
-              {columns.map((round) => (
-                <td key={round}>{mark(finding, round)}</td>
-              ))}
-              <td>
-                <span class={`status ${tones[finding.state]}`}>
-                  <i class="dot" aria-hidden="true" />
-                  {finding.state}
-                </span>
-              </td>
-            </tr>
+    <Table
+      is="ledger"
+      label="Findings"
+      heads={['Id', 'Tier', 'Finding', ...columns.map((round) => `Round ${round}`), 'Now']}
+    >
+      {findings.map((finding) => (
+        <tr key={finding.id}>
+          <td>{finding.id}</td>
+          <td>{finding.tier}</td>
+          <td class="wide">
+            {finding.area !== '' && <b>{finding.area}: </b>}
+            <Words text={finding.text} />
+            {finding.reason !== '' && <span class="muted"> ({finding.reason})</span>}
+          </td>
+          {columns.map((round) => (
+            <td key={round}>{mark(finding, round)}</td>
           ))}
-        </tbody>
-      </table>
-    </div>
+          <td>
+            <Mark tone={tones[finding.state]}>{finding.state}</Mark>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -112,10 +93,9 @@ function Gate({ gate }: { gate: GateEvidence }) {
   return (
     <div class="gate">
       <p>
-        <span class={`status tone-${tone}`}>
-          <i class="dot" aria-hidden="true" />
+        <Mark tone={tone}>
           <b>{gate.gate}</b>
-        </span>
+        </Mark>
         {word}
         {counts !== null && (
           <span class="muted">
@@ -124,13 +104,7 @@ function Gate({ gate }: { gate: GateEvidence }) {
           </span>
         )}
       </p>
-      {problems.length > 0 && (
-        <ul class="tone-bad">
-          {problems.map((problem) => (
-            <li key={problem}>{problem}</li>
-          ))}
-        </ul>
-      )}
+      {problems.length > 0 && <Points of={problems} is="tone-bad" />}
       {(details.length > 0 || command !== null || hash !== null) && (
         <details>
           <summary>Evidence</summary>
@@ -144,11 +118,7 @@ function Gate({ gate }: { gate: GateEvidence }) {
               sha256: <code>{hash}</code>
             </p>
           )}
-          <ul>
-            {details.map((detail) => (
-              <li key={detail}>{detail}</li>
-            ))}
-          </ul>
+          <Points of={details} />
         </details>
       )}
     </div>
@@ -165,36 +135,172 @@ function Context({ path }: { path: string }) {
             {count(tokens)} of {count(budgetTokens)} tokens, chosen again now at commit {base.slice(0, 12)};{' '}
             {count(leftOut)} files left out.
           </p>
-          <div class="table-room" tabIndex={0} role="region" aria-label="Files that were shown">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">File</th>
-                  <th scope="col">Part</th>
-                  <th scope="col">Why</th>
-                  <th scope="col" class="right">
-                    Tokens
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {files.map((file) => (
-                  <tr key={file.path}>
-                    <td>
-                      <code>{file.path}</code>
-                    </td>
-                    <td>
-                      {file.part} <span class="muted">{file.part === 'excerpt' ? file.lines : ''}</span>
-                    </td>
-                    <td>{file.why}</td>
-                    <td class="right">{count(file.tokens)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="Files that were shown" heads={['File', 'Part', 'Why', 'Tokens']} rightFrom={3}>
+            {files.map((file) => (
+              <tr key={file.path}>
+                <td>
+                  <code>{file.path}</code>
+                </td>
+                <td>
+                  {file.part} <span class="muted">{file.part === 'excerpt' ? file.lines : ''}</span>
+                </td>
+                <td>{file.why}</td>
+                <td class="right">{count(file.tokens)}</td>
+              </tr>
+            ))}
+          </Table>
         </>
       )}
     </Loaded>
   );
+}
+
+/** A document that the engine has parsed. Its nodes become elements here, one by one, and nothing else does. */
+function Document({ tree }: { tree: readonly MarkdownNode[] }) {
+  return <div class="prose">{tree.map(element)}</div>;
+}
+
+function element(node: MarkdownNode, index: number): ComponentChildren {
+  if (typeof node === 'string') return node;
+  switch (node[0]) {
+    case 'p':
+    case 'em':
+    case 'strong':
+    case 'del':
+    case 'ul':
+    case 'ol':
+    case 'li':
+      return h(node[0], { key: index }, inside(node));
+    case 'quote':
+      return <blockquote key={index}>{inside(node)}</blockquote>;
+    case 'task':
+      return (
+        <li key={index} class={node[1] ? 'task done' : 'task'}>
+          <span class="visually-hidden">{node[1] ? 'done: ' : 'open: '}</span>
+          {inside(node, 2)}
+        </li>
+      );
+    case 'h':
+      // Below the heading of the page and of its part.
+      return h(`h${Math.min(5, Math.max(3, node[1] + 2))}`, { key: index }, inside(node, 2));
+    case 'table':
+      return tableOf(node, index);
+    case 'row':
+    case 'cell':
+      return <Fragment key={index}>{inside(node)}</Fragment>;
+    case 'a':
+      return (
+        <a key={index} href={node[1]} target="_blank" rel="noopener noreferrer">
+          {inside(node, 2)}
+        </a>
+      );
+    case 'code':
+      return <code key={index}>{node[1]}</code>;
+    case 'pre':
+      return <Source key={index} language={node[1]} text={node[2]} />;
+    case 'br':
+      return <br key={index} />;
+    case 'hr':
+      return <hr key={index} />;
+    default:
+      return null;
+  }
+}
+
+type Parent = Exclude<MarkdownNode, string>;
+
+function inside(node: Parent, from = 1): ComponentChildren[] {
+  return (node.slice(from) as MarkdownNode[]).map(element);
+}
+
+function tableOf(node: Parent, index: number): ComponentChildren {
+  const [head, ...rows] = node.slice(1) as Parent[];
+  const cells = (row: Parent | undefined): Parent[] => (row?.slice(1) ?? []) as Parent[];
+  return (
+    <Table key={index} label="Table" heads={cells(head).map((cell) => inside(cell))}>
+      {rows.map((row, line) => (
+        <tr key={line}>
+          {cells(row).map((cell, at) => (
+            <td key={at}>{inside(cell)}</td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Source({ language, text }: { language: string; text: string }) {
+  const name = language === 'mermaid' ? 'Mermaid diagram, as source' : language;
+  return (
+    <figure class="source">
+      {name !== '' && <figcaption>{name}</figcaption>}
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </figure>
+  );
+}
+
+/** Files that changed, each folded to its name; a single one is open. */
+function Diff({ files, title }: { files: readonly DiffFile[]; title: string }) {
+  return (
+    <div class="diff">
+      {title !== '' && <p class="block-title">{title}</p>}
+      {files.map((file) => (
+        <details key={file.path} open={files.length === 1}>
+          <summary>
+            <code>{file.path}</code>
+            {file.change !== 'changed' && <span class="tag">{file.change}</span>}
+            <span class="added">+{count(file.added)}</span>
+            <span class="removed">−{count(file.removed)}</span>
+          </summary>
+          <div class="diff-room" tabIndex={0} role="region" aria-label={`Changes of ${file.path}`}>
+            <table class={file.change === 'added' || file.change === 'deleted' ? 'one-side' : ''}>
+              <colgroup>
+                <col class="number" />
+                <col />
+                <col class="number" />
+                <col />
+              </colgroup>
+              <tbody>{file.hunks.map(hunk)}</tbody>
+            </table>
+            {file.hunks.length === 0 && (
+              <p class="muted">Nothing to show: it is no text, or only its name or mode changed.</p>
+            )}
+            {file.isCut && <p class="muted">There is more than is shown here.</p>}
+          </div>
+        </details>
+      ))}
+    </div>
+  );
+}
+
+function hunk({ oldStart, newStart, rows }: DiffHunk, index: number): ComponentChildren {
+  return (
+    <Fragment key={index}>
+      <tr class="hunk">
+        <td colSpan={4}>
+          lines {oldStart} → {newStart}
+        </td>
+      </tr>
+      {rows.map(line)}
+    </Fragment>
+  );
+}
+
+function line([oldLine, before, newLine, after]: DiffRow, index: number): ComponentChildren {
+  const isSame = typeof before === 'string' && typeof after === 'string';
+  return (
+    <tr key={index} class={isSame ? 'same' : 'other'}>
+      <td class={before === null ? 'number none' : 'number'}>{oldLine}</td>
+      <td class={before === null ? 'none' : isSame ? '' : 'old'}>{before !== null && pieces(before)}</td>
+      <td class={after === null ? 'number none' : 'number'}>{newLine}</td>
+      <td class={after === null ? 'none' : isSame ? '' : 'new'}>{after !== null && pieces(after)}</td>
+    </tr>
+  );
+}
+
+function pieces(text: DiffText): ComponentChildren {
+  if (typeof text === 'string') return text;
+  return text.map((piece, at) => (at % 2 === 0 ? piece : <mark key={at}>{piece}</mark>));
 }

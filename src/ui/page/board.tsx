@@ -1,11 +1,10 @@
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type BoardItem, COLUMNS } from '../api.ts';
-import { Empty, Loaded } from './bits.tsx';
+import { Empty, Loaded, Search, Tabs } from './bits.tsx';
 import { count, money, plural } from './format.ts';
-import { useKeys } from './keys.ts';
 import { List } from './list.tsx';
-import { go, link } from './router.ts';
+import { go, link, useKeys } from './navigation.ts';
 import { follow, resource } from './store.ts';
 
 const NAMES: Record<BoardItem['column'], { name: string; tone: string }> = {
@@ -89,13 +88,7 @@ function Columns({ all }: { all: readonly BoardItem[] }) {
             : `${count(shown.length)} of ${plural(all.length, 'item')}`}
         </p>
         <div class="filters">
-          <input
-            type="search"
-            placeholder="Search"
-            aria-label="Search the board"
-            value={search.value}
-            onInput={(event) => (search.value = event.currentTarget.value)}
-          />
+          <Search label="Search the board" value={search.value} onChange={(text) => (search.value = text)} />
           {labels.length > 0 && (
             <>
               <select
@@ -122,13 +115,13 @@ function Columns({ all }: { all: readonly BoardItem[] }) {
           )}
         </div>
       </header>
-      <div class="tabs columns-tabs" role="group" aria-label="Columns">
-        {columns.map(({ name, items }) => (
-          <button key={name} type="button" aria-pressed={open === name} onClick={() => choose(name)}>
-            {NAMES[name].name} <small>{count(items.length)}</small>
-          </button>
-        ))}
-      </div>
+      <Tabs
+        is="columns-tabs"
+        label="Columns"
+        options={columns.map(({ name, items }) => ({ value: name, text: NAMES[name].name, many: items.length }))}
+        value={open}
+        onChange={choose}
+      />
       <div class="board">
         {columns.map(({ name, items }, index) => (
           <Column key={name} name={name} items={items} isOpen={open === name} at={at.column === index ? at.row : -1} />

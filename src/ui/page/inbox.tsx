@@ -1,15 +1,13 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import type { Block, DecideRequest, InboxItem } from '../api.ts';
-import { Empty, Kbd, Loaded, Words } from './bits.tsx';
+import type { Block, InboxItem } from '../api.ts';
+import { Empty, Loaded, Tabs } from './bits.tsx';
 import { Blocks } from './blocks.tsx';
-import { nowMs } from './clock.ts';
-import { askDecision, obstacleTo } from './decide.tsx';
+import { Asked, askDecision, DecideButtons, type Kind } from './decide.tsx';
 import { ago, clock, money, plural } from './format.ts';
-import { useKeys } from './keys.ts';
 import { List } from './list.tsx';
-import { link, replace, route } from './router.ts';
-import { canAct, follow, held, resource } from './store.ts';
+import { link, replace, route, useKeys } from './navigation.ts';
+import { canAct, follow, held, nowMs, resource } from './store.ts';
 
 const selected = signal<ReadonlySet<string>>(new Set());
 const keyOf = ({ workflow, id }: InboxItem): string => `${workflow}/${id}`;
@@ -52,10 +50,7 @@ function Waiting({ all }: { all: readonly InboxItem[] }) {
   };
   const chosen = all.filter((item) => selected.value.has(keyOf(item)));
   const targets = chosen.length > 0 ? chosen : current === undefined ? [] : [current];
-  const decide = (kind: DecideRequest['kind']): void => {
-    if (!canAct()) return;
-    askDecision(kind, targets, () => (selected.value = new Set()));
-  };
+  const decide = (kind: Kind): void => askDecision(kind, targets, () => (selected.value = new Set()));
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -131,13 +126,13 @@ function Row({ item, isCurrent, onSelect }: RowProps) {
 interface QuestionProps {
   item: InboxItem;
   targets: readonly InboxItem[];
-  onDecide: (kind: DecideRequest['kind']) => void;
+  onDecide: (kind: Kind) => void;
   /** By the address, so that it is shown instead of the list where there is room for one of them. */
   isChosen: boolean;
 }
 
 function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
-  const { id, workflow, label, title, asked, questions, obstacle, sinceMs, costUsd, runs, decided } = item;
+  const { id, workflow, label, title, sinceMs, costUsd, runs } = item;
   const detail = resource<'question'>(`question/${workflow}/${id}`).value;
   return (
     <section class={isChosen ? 'question chosen' : 'question'} aria-label={label}>
@@ -155,36 +150,13 @@ function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
           {money(costUsd)} in {plural(runs, 'run')} · <a href={link('item', id)}>the whole story</a>
         </p>
       </header>
-      <div class="asked">
-        <h3>What is asked</h3>
-        {questions.length > 0 ? (
-          <ul>
-            {questions.map((question) => (
-              <li key={question}>
-                <Words text={question} />
-              </li>
-            ))}
-          </ul>
-        ) : (
-          <p>
-            <Words text={asked} />
-          </p>
-        )}
-        {obstacle !== null && <p class="tone-bad">It can’t be approved as it stands: {obstacle}</p>}
-        {decided !== null && (
-          <p class="tone-good">There is a decision already, which the next run uses; a new one replaces it.</p>
-        )}
-      </div>
-      {canAct() && <Buttons targets={targets} onDecide={onDecide} />}
+      <Asked item={item} heading={<h3>What is asked</h3>} />
+      <DecideButtons items={targets} onDecide={onDecide} />
       <Loaded of={detail}>
         {({ draft, draftName, review, reviewName }) => (
           <Sides
             key={id}
-            left={{
-              name: draftName,
-              blocks: draft,
-              title: workflow === 'implement' || workflow === 'react' ? 'Change' : 'Draft',
-            }}
+            left={{ name: draftName, blocks: draft, title: isChange(workflow) ? 'Change' : 'Draft' }}
             right={{ name: reviewName, blocks: review, title: 'Review' }}
           />
         )}
@@ -193,36 +165,8 @@ function Question({ item, targets, onDecide, isChosen }: QuestionProps) {
   );
 }
 
-function Buttons({ targets, onDecide }: Pick<QuestionProps, 'targets' | 'onDecide'>) {
-  const many = targets.length > 1 ? ` ${targets.length}` : '';
-  const [first] = targets;
-  const why = (kind: DecideRequest['kind']): string | null =>
-    first !== undefined && targets.length === 1 ? obstacleTo(kind, first) : null;
-  return (
-    <div class="buttons" role="group" aria-label="Decide">
-      <button
-        type="button"
-        class="button primary tone-good"
-        disabled={why('approve') !== null}
-        title={why('approve') ?? undefined}
-        onClick={() => onDecide('approve')}
-      >
-        Approve{many} <Kbd>a</Kbd>
-      </button>
-      <button
-        type="button"
-        class="button"
-        disabled={why('revise') !== null}
-        title={why('revise') ?? undefined}
-        onClick={() => onDecide('revise')}
-      >
-        Revise{many} <Kbd>r</Kbd>
-      </button>
-      <button type="button" class="button tone-bad" onClick={() => onDecide('drop')}>
-        Drop{many} <Kbd>d</Kbd>
-      </button>
-    </div>
-  );
+function isChange(workflow: InboxItem['workflow']): boolean {
+  return workflow === 'implement' || workflow === 'react';
 }
 
 interface Side {
@@ -245,13 +189,15 @@ function Sides({ left, right }: { left: Side; right: Side }) {
   );
   return (
     <>
-      <div class="tabs" role="group" aria-label="What to read">
-        {(['left', 'right'] as const).map((name) => (
-          <button key={name} type="button" aria-pressed={shown === name} onClick={() => show(name)}>
-            {name === 'left' ? left.title : right.title}
-          </button>
-        ))}
-      </div>
+      <Tabs
+        label="What to read"
+        options={[
+          { value: 'left', text: left.title },
+          { value: 'right', text: right.title },
+        ]}
+        value={shown}
+        onChange={show}
+      />
       <div class="sides">
         {side('left', left)}
         {side('right', right)}

@@ -1,16 +1,13 @@
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Chapter, ItemStory } from '../api.ts';
-import { Kbd, Loaded, Status, toneOf, Words, wordOf } from './bits.tsx';
+import { Loaded, Status, Table, toneOf, Words, wordOf } from './bits.tsx';
 import { Blocks } from './blocks.tsx';
-import { askDecision, obstacleTo } from './decide.tsx';
+import { Asked, askDecision, DecideButtons, type Kind } from './decide.tsx';
 import { clock, formatDuration, money, short } from './format.ts';
-import { useKeys } from './keys.ts';
-import { LogView, useLog } from './log.tsx';
-import { link, route } from './router.ts';
-import { isReport } from './source.ts';
-import { canAct, resource } from './store.ts';
-import { Transcript } from './transcript.tsx';
+import { LogView, Transcript, useLog } from './log.tsx';
+import { link, route, useKeys } from './navigation.ts';
+import { isReport, resource } from './store.ts';
 
 export function Item() {
   const id = route.value.words[0] ?? '';
@@ -28,17 +25,13 @@ const STATES: Record<string, { status: string; word: string }> = {
   unreadable: { status: 'failed', word: 'unreadable' },
 };
 
-function isFailed(status: string): boolean {
-  return toneOf(status) === 'bad';
-}
-
 function Story({ story }: { story: ItemStory }) {
   const { id, title, state, waitsFor, reason, branch, pullRequest, costUsd, runs, question, chapters, logs } = story;
   const [at, setAt] = useState(-1);
   const last = logs.at(-1);
   const log = useLog(last === undefined ? null : `${last.runId}/${last.workflow}/${id}`);
   const isRunning = runs[0]?.status === 'running';
-  const hasFailed = state !== null && (state === 'issue' || state === 'lld') && isFailed(runs[0]?.status ?? '');
+  const hasFailed = state !== null && (state === 'issue' || state === 'lld') && toneOf(runs[0]?.status ?? '') === 'bad';
   const standing = isRunning
     ? { status: 'running', word: 'running' }
     : waitsFor === 'person'
@@ -51,9 +44,7 @@ function Story({ story }: { story: ItemStory }) {
     setAt(next);
     document.getElementById(chapters[next]?.key ?? '')?.scrollIntoView({ block: 'start' });
   };
-  const decide = (kind: 'approve' | 'revise' | 'drop'): void => {
-    if (question !== null && canAct()) askDecision(kind, [question]);
-  };
+  const decide = (kind: Kind): void => askDecision(kind, question === null ? [] : [question]);
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -94,44 +85,9 @@ function Story({ story }: { story: ItemStory }) {
         </p>
         {reason !== null && question === null && <p class={waitsFor === null ? 'muted' : 'tone-wait'}>{reason}</p>}
         {question !== null && (
-          <div class="asked">
-            <h2>Needs you</h2>
-            {question.questions.length > 0 ? (
-              <ul>
-                {question.questions.map((one) => (
-                  <li key={one}>
-                    <Words text={one} />
-                  </li>
-                ))}
-              </ul>
-            ) : (
-              <p>{question.asked}</p>
-            )}
-            {question.decided !== null && <p class="tone-good">Decided; the next run uses it.</p>}
-            {canAct() && (
-              <div class="buttons">
-                <button
-                  type="button"
-                  class="button primary tone-good"
-                  disabled={obstacleTo('approve', question) !== null}
-                  onClick={() => decide('approve')}
-                >
-                  Approve <Kbd>a</Kbd>
-                </button>
-                <button
-                  type="button"
-                  class="button"
-                  disabled={obstacleTo('revise', question) !== null}
-                  onClick={() => decide('revise')}
-                >
-                  Revise <Kbd>r</Kbd>
-                </button>
-                <button type="button" class="button tone-bad" onClick={() => decide('drop')}>
-                  Drop <Kbd>d</Kbd>
-                </button>
-              </div>
-            )}
-          </div>
+          <Asked item={question} heading={<h2>Needs you</h2>}>
+            <DecideButtons items={[question]} onDecide={decide} />
+          </Asked>
         )}
       </header>
       <div class="story">
@@ -212,51 +168,40 @@ function Costs({ story: { calls, runs } }: { story: ItemStory }) {
   return (
     <section>
       <h2>Cost per step</h2>
-      <table class="costs">
-        <thead>
-          <tr>
-            <th scope="col">Step</th>
-            <th scope="col" class="right">
-              Time
-            </th>
-            <th scope="col" class="right">
-              Tokens
-            </th>
-            <th scope="col" class="right">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call, index) => (
-            <Fragment key={index}>
-              {call.runId !== calls[index - 1]?.runId && (
-                <tr>
-                  <th scope="rowgroup" colSpan={4} class="group-row">
-                    <a href={link('run', call.runId)}>
-                      {runs.find(({ runId }) => runId === call.runId)?.workflow}, {clock(call.fromMs)}
-                    </a>
-                  </th>
-                </tr>
-              )}
-              <tr title={`${call.role}: ${call.model}`}>
-                <td>{call.step}</td>
-                <td class="right">{formatDuration(call.toMs - call.fromMs)}</td>
-                <td class="right">{short(call.inputTokens + call.outputTokens)}</td>
-                <td class="right">{money(call.costUsd)}</td>
-              </tr>
-            </Fragment>
-          ))}
-        </tbody>
-        <tfoot>
+      <Table
+        is="costs"
+        label="Cost per step"
+        heads={['Step', 'Time', 'Tokens', 'Cost']}
+        rightFrom={1}
+        foot={
           <tr>
             <th scope="row" colSpan={3}>
               All
             </th>
             <td class="right">{money(total)}</td>
           </tr>
-        </tfoot>
-      </table>
+        }
+      >
+        {calls.map((call, index) => (
+          <Fragment key={index}>
+            {call.runId !== calls[index - 1]?.runId && (
+              <tr>
+                <th scope="rowgroup" colSpan={4} class="group-row">
+                  <a href={link('run', call.runId)}>
+                    {runs.find(({ runId }) => runId === call.runId)?.workflow}, {clock(call.fromMs)}
+                  </a>
+                </th>
+              </tr>
+            )}
+            <tr title={`${call.role}: ${call.model}`}>
+              <td>{call.step}</td>
+              <td class="right">{formatDuration(call.toMs - call.fromMs)}</td>
+              <td class="right">{short(call.inputTokens + call.outputTokens)}</td>
+              <td class="right">{money(call.costUsd)}</td>
+            </tr>
+          </Fragment>
+        ))}
+      </Table>
     </section>
   );
 }

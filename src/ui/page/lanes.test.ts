@@ -11,7 +11,7 @@ function runOf(statuses: readonly ItemStatus[]): RunState {
     const [fromMs, toMs] = [index * 10_000, index * 10_000 + 9_000];
     const call = { workflow: 'lld', step: 'draft', role: 'drafter', model: 'm' } as const;
     state.timeline?.items.set(String(index), {
-      flights: [{ place: 0, workflow: 'lld', fromMs, toMs, status }],
+      stageRuns: [{ place: 0, workflow: 'lld', fromMs, toMs, status }],
       spans: [{ kind: 'step', name: 'draft', fromMs: fromMs + 1_000, toMs: toMs - 1_000 }],
       calls: [{ ...call, fromMs: fromMs + 2_000, toMs: toMs - 2_000, inputTokens: 1, outputTokens: 1, costUsd: 0 }],
     });
@@ -28,7 +28,7 @@ test('close up, a flight is shown with its steps and calls', () => {
   ]);
 });
 
-test('from afar, flights of the same end are one bar, and a failure among them is still seen', () => {
+test('from afar, stageRuns of the same end are one bar, and a failure among them is still seen', () => {
   const statuses = Array.from({ length: 5_000 }, (_, index): ItemStatus => (index === 2_500 ? 'failed' : 'succeeded'));
   const [bars] = lanesOf(runOf(statuses), { fromMs: 0, toMs: 50_000_000 }, 1_000, 0);
   expect(bars?.map(({ kind, tone }) => `${kind} ${tone}`)).toEqual(['whole good', 'whole bad', 'whole good']);

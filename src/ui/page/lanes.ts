@@ -1,6 +1,6 @@
 import { isFailure } from '../../core/exit-code.ts';
 import type { RunState } from '../../core/run-state.ts';
-import type { Flight } from '../../core/timeline.ts';
+import type { StageRun } from '../../core/timeline.ts';
 
 /** The part of a run that is shown. */
 export interface TimeWindow {
@@ -27,7 +27,7 @@ const TONES: Record<string, string> = {
   cancelled: 'plain',
 };
 
-function toneOf({ status }: Flight): string {
+function toneOf({ status }: StageRun): string {
   if (status === null) return 'active';
   return isFailure(status) ? 'bad' : (TONES[status] ?? 'plain');
 }
@@ -62,8 +62,8 @@ export function lanesOf(state: RunState, { fromMs, toMs }: TimeWindow, width: nu
     lastEnd.set(key, bar.x + bar.width);
     return bar;
   };
-  for (const [id, { flights, spans, calls }] of state.timeline?.items ?? []) {
-    for (const flight of flights) {
+  for (const [id, { stageRuns, spans, calls }] of state.timeline?.items ?? []) {
+    for (const flight of stageRuns) {
       const lane = lanes[flight.place];
       const end = flight.toMs ?? nowMs;
       if (lane === undefined || end < fromMs || flight.fromMs > toMs) continue;
@@ -109,8 +109,8 @@ export interface Failed {
 
 /** In the order in which they ended. */
 export function failuresOf({ timeline }: RunState): Failed[] {
-  const failed = [...(timeline?.items ?? [])].flatMap(([id, { flights }]) =>
-    flights.flatMap(({ status, fromMs, toMs }) =>
+  const failed = [...(timeline?.items ?? [])].flatMap(([id, { stageRuns }]) =>
+    stageRuns.flatMap(({ status, fromMs, toMs }) =>
       status !== null && isFailure(status) ? [{ id, fromMs, toMs: toMs ?? fromMs }] : [],
     ),
   );
@@ -122,8 +122,8 @@ export function wholeOf({ began, ended, timeline }: RunState, isRunning: boolean
   const fromMs = began?.atMs ?? nowMs - 60_000;
   let toMs = ended?.atMs ?? fromMs;
   if (ended === null && !isRunning)
-    for (const { flights, spans } of timeline?.items.values() ?? [])
-      for (const one of [...flights, ...spans]) toMs = Math.max(toMs, one.toMs ?? one.fromMs);
+    for (const { stageRuns, spans } of timeline?.items.values() ?? [])
+      for (const one of [...stageRuns, ...spans]) toMs = Math.max(toMs, one.toMs ?? one.fromMs);
   if (isRunning) toMs = nowMs;
   return { fromMs, toMs: Math.max(toMs, fromMs + 1_000) };
 }

@@ -77,3 +77,41 @@ export function List(props: ListProps) {
     </div>
   );
 }
+
+/** Lines of text as they were written. */
+export function Lines({
+  lines,
+  label,
+  sticksToEnd = false,
+}: {
+  lines: readonly string[];
+  label: string;
+  sticksToEnd?: boolean;
+}) {
+  return (
+    <List
+      class="log"
+      role="log"
+      label={label}
+      count={lines.length}
+      rowHeight={18}
+      sticksToEnd={sticksToEnd}
+      keyOf={(index) => index}
+      row={(index) => {
+        const [time, text] = timeAndText(lines[index] ?? '');
+        return (
+          <code>
+            {time !== '' && <time>{time}</time>}
+            {text}
+          </code>
+        );
+      }}
+    />
+  );
+}
+
+/** `2026-11-03T14:32:05.123Z the line`: the date is the same all day. */
+function timeAndText(line: string): [time: string, text: string] {
+  const [, time, text] = /^\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)\.\d+Z (.*)$/s.exec(line) ?? [];
+  return time === undefined ? ['', line] : [time, text ?? ''];
+}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { List } from './list.tsx';
-import { follow } from './store.ts';
+import { Card, Dialog, Loaded } from './bits.tsx';
+import { Lines } from './list.tsx';
+import { follow, resource } from './store.ts';
 
 const MOST_LINES = 20_000;
 
@@ -16,41 +17,26 @@ export function useLog(which: string | null): readonly string[] {
   return lines;
 }
 
-/** `2026-11-03T14:32:05.123Z the line`: the date is the same all day. */
-function split(line: string): [time: string, text: string] {
-  const [, time, text] = /^\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)\.\d+Z (.*)$/s.exec(line) ?? [];
-  return time === undefined ? ['', line] : [time, text ?? ''];
+export function LogView({ lines, isLive }: { lines: readonly string[]; isLive: boolean }) {
+  const aside = <span class="muted">{isLive ? 'follows as it is written' : 'of its last run'}</span>;
+  return (
+    <Card is="log-card" title="Log" aside={aside}>
+      {lines.length === 0 ? <p class="muted">Nothing yet.</p> : <Lines lines={lines} label="Log lines" sticksToEnd />}
+    </Card>
+  );
 }
 
-export function LogView({ lines, isLive }: { lines: readonly string[]; isLive: boolean }) {
+/** What an agent said, read, wrote and ran, line by line. */
+export function Transcript({ path, onClose }: { path: string; onClose: () => void }) {
   return (
-    <section class="card log-card" aria-label="Log">
-      <header>
-        <h2>Log</h2>
-        <span class="muted">{isLive ? 'follows as it is written' : 'of its last run'}</span>
-      </header>
-      {lines.length === 0 ? (
-        <p class="muted">Nothing yet.</p>
-      ) : (
-        <List
-          class="log"
-          role="log"
-          label="Log lines"
-          count={lines.length}
-          rowHeight={18}
-          sticksToEnd
-          keyOf={(index) => index}
-          row={(index) => {
-            const [time, text] = split(lines[index] ?? '');
-            return (
-              <code>
-                <time>{time}</time>
-                {text}
-              </code>
-            );
-          }}
-        />
-      )}
-    </section>
+    <Dialog is="transcript" label="What the agent did" onClose={onClose}>
+      <form method="dialog">
+        <h2>What the agent did</h2>
+        <button type="submit" class="button small">
+          Close
+        </button>
+      </form>
+      <Loaded of={resource<'transcript'>(path).value}>{(all) => <Lines lines={all} label="Transcript" />}</Loaded>
+    </Dialog>
   );
 }

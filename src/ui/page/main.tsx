@@ -15,12 +15,11 @@ import { DecideDialog } from './decide.tsx';
 import { Inbox } from './inbox.tsx';
 import { Item } from './item.tsx';
 import { Money } from './money.tsx';
-import { link, route } from './router.ts';
+import { link, route } from './navigation.ts';
 import { Run } from './run.tsx';
 import { Shell } from './shell.tsx';
-import { signIn } from './source.ts';
 import { StartDialog } from './start.tsx';
-import { loadOverview } from './store.ts';
+import { loadOverview, signIn } from './store.ts';
 
 function Page() {
   switch (route.value.page) {

@@ -2,12 +2,10 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { Spending } from '../../core/timeline.ts';
 import type { Money as MoneyData } from '../api.ts';
 import { Card, Empty, Figure, Loaded } from './bits.tsx';
-import { nowMs } from './clock.ts';
+import { KeyTable, SpendChart } from './charts.tsx';
 import { clock, count, formatDuration, money, plural, short } from './format.ts';
-import { KeyTable } from './key-table.tsx';
-import { link } from './router.ts';
-import { SpendChart } from './spend-chart.tsx';
-import { follow, resource } from './store.ts';
+import { link } from './navigation.ts';
+import { follow, nowMs, resource } from './store.ts';
 
 export function Money() {
   useEffect(() => follow({}), []);

@@ -2,15 +2,12 @@ import { useState } from 'preact/hooks';
 import { isFailure } from '../../core/exit-code.ts';
 import type { ItemState } from '../../core/run-state.ts';
 import { wordingOf } from '../../core/wording.ts';
-import { Empty, Status } from './bits.tsx';
-import { nowMs } from './clock.ts';
-import { count, formatDuration, money } from './format.ts';
-import { useKeys } from './keys.ts';
+import { Button, Empty, Search, Status, Tabs } from './bits.tsx';
+import { formatDuration, money } from './format.ts';
 import { List } from './list.tsx';
-import { go, link } from './router.ts';
-import type { LiveRun } from './run-live.ts';
-import { act } from './source.ts';
-import { canAct, notify } from './store.ts';
+import { go, link, useKeys } from './navigation.ts';
+import type { LiveRun } from './run.tsx';
+import { act, attempt, canAct, nowMs } from './store.ts';
 
 const FILTERS: [name: string, text: string, fits: (status: string) => boolean][] = [
   ['all', 'All', () => true],
@@ -53,38 +50,20 @@ export function RunItems({ run, isRunning }: { run: LiveRun; isRunning: boolean 
       if (item !== undefined) go('item', item.id);
     },
   });
-  const cancel = (id: string): void => {
-    act('cancel', { runId: run.detail.brief.runId, id }).then(
-      () => notify(`${id} is being cancelled; finished steps are kept.`, 'good'),
-      (error: Error) => notify(error.message, 'bad'),
-    );
-  };
+  const cancel = (id: string): Promise<void> =>
+    attempt(async () => {
+      await act('cancel', { runId: run.detail.brief.runId, id });
+      return `${id} is being cancelled; finished steps are kept.`;
+    });
+  const filters = FILTERS.map(([value, text, isOne]) => {
+    const many = [...counts].reduce((sum, [status, some]) => sum + (isOne(status) ? some : 0), 0);
+    return { value, text, many };
+  }).filter(({ value, many }) => many > 0 || value === 'all' || value === filter);
   return (
     <>
       <div class="filters">
-        <div class="tabs" role="group" aria-label="Which items">
-          {FILTERS.map(([name, word, isOne]) => {
-            const many = [...counts].reduce((sum, [status, some]) => sum + (isOne(status) ? some : 0), 0);
-            if (many === 0 && name !== 'all' && name !== filter) return null;
-            return (
-              <button
-                key={name}
-                type="button"
-                aria-pressed={filter === name}
-                onClick={() => (setFilter(name), setAt(-1))}
-              >
-                {word} <small>{count(many)}</small>
-              </button>
-            );
-          })}
-        </div>
-        <input
-          type="search"
-          placeholder="Search"
-          aria-label="Search items"
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
+        <Tabs label="Which items" options={filters} value={filter} onChange={(name) => (setFilter(name), setAt(-1))} />
+        <Search label="Search items" value={text} onChange={setText} />
       </div>
       {shown.length === 0 ? (
         <Empty title="No item fits." />
@@ -113,7 +92,7 @@ interface RowProps {
   status: string;
   isCurrent: boolean;
   /** Null: it can't be. */
-  onCancel: ((id: string) => void) | null;
+  onCancel: ((id: string) => unknown) | null;
 }
 
 function ItemRow({ item, status, isCurrent, onCancel }: RowProps) {
@@ -136,15 +115,9 @@ function ItemRow({ item, status, isCurrent, onCancel }: RowProps) {
       <span class="number">{tookMs > 0 ? formatDuration(tookMs) : ''}</span>
       <span class="number">{costUsd ? money(costUsd) : ''}</span>
       {onCancel !== null && (
-        <button
-          type="button"
-          class="button small"
-          disabled={!isOpen}
-          aria-label={`Cancel ${id}`}
-          onClick={() => onCancel(id)}
-        >
+        <Button is="small" label={`Cancel ${id}`} disabled={!isOpen} onClick={() => onCancel(id)}>
           Cancel
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,20 +1,87 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { AgentosEvent } from '../../core/events.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import type { ItemStatus } from '../../core/item.ts';
 import { outlookOf } from '../../core/outlook.ts';
-import type { RunState } from '../../core/run-state.ts';
-import type { RunBrief } from '../api.ts';
-import { Card, CopyLine, Empty, Figure, Loaded, Status, toneOf, wordOf } from './bits.tsx';
-import { nowMs } from './clock.ts';
+import { stateOfSnapshot } from '../../core/run-snapshot.ts';
+import { foldEvent, type RunState } from '../../core/run-state.ts';
+import type { RunBrief, RunDetail } from '../api.ts';
+import { Button, Card, CopyLine, Empty, Figure, Loaded, Status, toneOf, wordOf } from './bits.tsx';
+import { RunCharts } from './charts.tsx';
 import { ago, clock, count, formatDuration, money, plural } from './format.ts';
-import { go, replace, route } from './router.ts';
-import { RunCharts } from './run-charts.tsx';
+import { go, replace, route } from './navigation.ts';
 import { RunItems } from './run-items.tsx';
-import { briefOf, type LiveRun, useRun } from './run-live.ts';
-import { act } from './source.ts';
 import { startDialog } from './start.tsx';
-import { canAct, follow, notify, overview } from './store.ts';
+import { act, attempt, canAct, follow, load, nowMs, overview } from './store.ts';
 import { Timeline } from './timeline.tsx';
+
+/** A run as it is at this moment: the server's state of it, and every event since, folded by the same function. */
+export interface LiveRun {
+  detail: RunDetail;
+  state: RunState;
+  /** Grows with every change of `state`, which is changed in place. */
+  version: number;
+}
+
+interface Followed {
+  run: LiveRun | null;
+  error: string | null;
+}
+
+/** Many events in a moment are one change. */
+const FRAME_MS = 40;
+
+function useRun(runId: string): Followed {
+  const [followed, set] = useState<Followed>({ run: null, error: null });
+  const [times, again] = useState(0);
+  const current = useRef<LiveRun | null>(null);
+  useEffect(() => {
+    let isGone = false;
+    let stop: () => void = () => undefined;
+    let frame: ReturnType<typeof setTimeout> | null = null;
+    const show = (): void => {
+      frame = null;
+      const run = current.current;
+      if (run === null || isGone) return;
+      current.current = { ...run, version: run.version + 1 };
+      set({ run: current.current, error: null });
+    };
+    const onEvents = (lines: string[]): void => {
+      const run = current.current;
+      if (run === null) return;
+      for (const line of lines) {
+        try {
+          foldEvent(run.state, JSON.parse(line) as AgentosEvent);
+        } catch {
+          // A line of another version: the others still count.
+        }
+      }
+      frame ??= setTimeout(show, FRAME_MS);
+    };
+    load<'run'>(`run/${runId}`).then(
+      (detail) => {
+        if (isGone) return;
+        current.current = { detail, state: stateOfSnapshot(detail.snapshot), version: 0 };
+        set({ run: current.current, error: null });
+        stop = follow({ run: { runId, from: detail.offset, onEvents, onReturn: () => again((many) => many + 1) } });
+      },
+      (error: Error) => {
+        if (!isGone) set({ run: null, error: error.message });
+      },
+    );
+    return () => {
+      isGone = true;
+      if (frame !== null) clearTimeout(frame);
+      stop();
+    };
+  }, [runId, times]);
+  return followed;
+}
+
+/** What the list of runs says of it is newer than what it was opened with. */
+function briefOf({ detail }: LiveRun): RunBrief {
+  return overview.value?.runs.find(({ runId }) => runId === detail.brief.runId) ?? detail.brief;
+}
 
 export function Run() {
   const runId = route.value.words[0];
@@ -34,9 +101,9 @@ function NoRun() {
         <code>agentos lld --all</code> starts one{canAct() ? ', and so does this page:' : '.'}
       </p>
       {canAct() && (
-        <button type="button" class="button primary" onClick={() => startDialog.open()}>
+        <Button is="primary" onClick={startDialog.open}>
           Start a batch
-        </button>
+        </Button>
       )}
     </Empty>
   );
@@ -127,11 +194,7 @@ function RunPicker({ current }: { current: string }) {
           </option>
         ))}
       </select>
-      {canAct() && (
-        <button type="button" class="button" onClick={() => startDialog.open()}>
-          Start
-        </button>
-      )}
+      {canAct() && <Button onClick={startDialog.open}>Start</Button>}
     </div>
   );
 }
@@ -181,17 +244,9 @@ function Figures({ run, brief, isRunning }: { run: LiveRun; brief: RunBrief; isR
   );
 }
 
-const ORDER = [
-  'succeeded',
-  'skipped',
-  'discuss',
-  'paused',
-  'cancelled',
-  'failed',
-  'timed-out',
-  'over-budget',
-  'stalled',
-  'crashed',
+const ORDER: readonly ItemStatus[] = [
+  ...(['succeeded', 'skipped', 'discuss', 'paused', 'cancelled'] as const),
+  ...(['failed', 'timed-out', 'over-budget', 'stalled', 'crashed'] as const),
 ];
 
 /** One bar of all items by how they ended; what is under way and what waits comes last. */
@@ -199,7 +254,7 @@ function Progress({ state, isRunning }: { state: RunState; isRunning: boolean })
   const total = Math.max(1, state.items.size);
   const busy = isRunning ? state.places.filter((place) => place !== null).length : 0;
   const ended = ORDER.flatMap((status) => {
-    const many = state.counts[status as ItemStatus] ?? 0;
+    const many = state.counts[status] ?? 0;
     return many === 0 ? [] : [{ status, many }];
   });
   const rest = state.items.size - busy - ended.reduce((sum, { many }) => sum + many, 0);
@@ -230,12 +285,6 @@ function Progress({ state, isRunning }: { state: RunState; isRunning: boolean })
 }
 
 function RunActions({ brief, isRunning, isStopping }: { brief: RunBrief; isRunning: boolean; isStopping: boolean }) {
-  const attempt = async (work: () => Promise<string>): Promise<void> => {
-    await work().then(
-      (text) => notify(text, 'good'),
-      (error: Error) => notify(error.message, 'bad'),
-    );
-  };
   const stop = (): Promise<void> =>
     attempt(async () => {
       await act('stop', { runId: brief.runId });
@@ -256,14 +305,14 @@ function RunActions({ brief, isRunning, isStopping }: { brief: RunBrief; isRunni
   return (
     <div class="buttons">
       {isRunning && (
-        <button type="button" class="button tone-bad" onClick={() => void stop()}>
+        <Button is="tone-bad" onClick={stop}>
           {isStopping ? 'Stop at once' : 'Stop the run'}
-        </button>
+        </Button>
       )}
       {!isRunning && brief.retryCommand !== null && (
-        <button type="button" class="button primary" onClick={() => void retry()}>
+        <Button is="primary" onClick={retry}>
           Retry {plural(failed, 'failed item')}
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,16 +1,13 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { RunBrief } from '../api.ts';
-import { Kbd, toneOf } from './bits.tsx';
-import { nowMs } from './clock.ts';
+import { Button, Dialog, Kbd, toneOf } from './bits.tsx';
+import { HeldDecisions } from './decide.tsx';
 import { ago, clock, count, plural } from './format.ts';
-import { useKeys } from './keys.ts';
-import { go, link, route } from './router.ts';
-import { connection, isReport } from './source.ts';
+import { go, link, route, useKeys } from './navigation.ts';
 import { startDialog } from './start.tsx';
-import { canAct, notices, overview } from './store.ts';
-import { HeldDecisions } from './undo.tsx';
+import { canAct, connection, isReport, notices, nowMs, overview } from './store.ts';
 
 const ICONS: Record<string, string> = {
   inbox: 'M2.5 9.5h3l1 2h3l1-2h3M2.5 9.5 4 3.5h8l1.5 6v3h-11z',
@@ -56,6 +53,10 @@ function applyTheme(next: Theme): void {
   }
 }
 
+function nextTheme(): void {
+  applyTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? 'auto');
+}
+
 const isHelpOpen = signal(false);
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -70,7 +71,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     'g b': () => go('board'),
     'g m': () => go('money'),
     '?': () => (isHelpOpen.value = true),
-    t: () => applyTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? 'auto'),
+    t: nextTheme,
     n: () => canAct() && startDialog.open(),
     '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
   });
@@ -106,22 +107,18 @@ export function Shell({ children }: { children: ComponentChildren }) {
           {entry('money', 'Money', link('money'))}
         </div>
         {canAct() && (
-          <button type="button" class="button start" onClick={() => startDialog.open()}>
-            Start a batch <Kbd>n</Kbd>
-          </button>
+          <Button is="start" kbd="n" onClick={startDialog.open}>
+            Start a batch
+          </Button>
         )}
         <RunList runs={seen?.runs ?? []} current={page === 'run' ? (runId ?? null) : null} />
         <div class="rail-end">
-          <button
-            type="button"
-            class="button quiet"
-            onClick={() => applyTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % 3] ?? 'auto')}
-          >
+          <Button is="quiet" onClick={nextTheme}>
             Theme: {theme.value}
-          </button>
-          <button type="button" class="button quiet" onClick={() => (isHelpOpen.value = true)} aria-label="Keys">
+          </Button>
+          <Button is="quiet" label="Keys" onClick={() => (isHelpOpen.value = true)}>
             <Kbd>?</Kbd>
-          </button>
+          </Button>
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
@@ -136,7 +133,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </p>
         ))}
       </div>
-      <Help />
+      {isHelpOpen.value && <Help />}
     </div>
   );
 }
@@ -193,12 +190,8 @@ const HELP: [keys: string[], what: string][] = [
 ];
 
 function Help() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isHelpOpen.value) dialog.current?.showModal();
-  }, [isHelpOpen.value]);
   return (
-    <dialog ref={dialog} class="help" aria-label="Keys" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog is="help" label="Keys" onClose={() => (isHelpOpen.value = false)}>
       <form method="dialog">
         <h2>Keys</h2>
         <dl>
@@ -220,6 +213,6 @@ function Help() {
           Close
         </button>
       </form>
-    </dialog>
+    </Dialog>
   );
 }

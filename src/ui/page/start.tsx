@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { BatchWish, PlanShown } from '../api.ts';
-import { CopyLine } from './bits.tsx';
+import { Button, CopyLine, Dialog, textIn } from './bits.tsx';
 import { money, plural } from './format.ts';
-import { go } from './router.ts';
-import { act } from './source.ts';
+import { go } from './navigation.ts';
+import { act } from './store.ts';
 
 const isOpen = signal(false);
 
@@ -17,18 +17,15 @@ const WORKFLOWS: [BatchWish['workflow'], string][] = [
   ['issue', 'Issues: briefs become issues'],
 ];
 
-/** Chooses a batch, shows its plan, and starts it only then. */
 export function StartDialog() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  return isOpen.value ? <Start onClose={() => (isOpen.value = false)} /> : null;
+}
+
+/** Chooses a batch, shows its plan, and starts it only then. */
+function Start({ onClose }: { onClose: () => void }) {
   const [plan, setPlan] = useState<{ wish: BatchWish; plan: PlanShown } | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  useEffect(() => {
-    if (!isOpen.value) return;
-    setPlan(null);
-    setProblem(null);
-    dialog.current?.showModal();
-  }, [isOpen.value]);
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
     setBusy(what);
     setProblem(null);
@@ -49,12 +46,12 @@ export function StartDialog() {
     if (plan === null) return;
     void attempt('Starting …', async () => {
       const { runId } = await act('start', plan.wish);
-      dialog.current?.close();
+      onClose();
       go('run', runId);
     });
   };
   return (
-    <dialog ref={dialog} class="start-dialog" aria-label="Start a batch" onClose={() => (isOpen.value = false)}>
+    <Dialog is="start-dialog" label="Start a batch" onClose={onClose}>
       <h2>Start a batch</h2>
       <form onSubmit={showPlan} onInput={() => setPlan(null)}>
         <label>
@@ -85,9 +82,9 @@ export function StartDialog() {
           <input name="offline" type="checkbox" /> Offline: the recorded tour, no model
         </label>
         <div class="dialog-end">
-          <button type="button" class="button quiet" onClick={() => dialog.current?.close()}>
+          <Button is="quiet" onClick={onClose}>
             Cancel
-          </button>
+          </Button>
           <button type="submit" class={plan === null ? 'button primary' : 'button'} disabled={busy !== null}>
             {busy === 'Planning …' ? busy : 'Show the plan'}
           </button>
@@ -99,13 +96,8 @@ export function StartDialog() {
         </p>
       )}
       {plan !== null && <PlanView plan={plan.plan} busy={busy} onStart={start} />}
-    </dialog>
+    </Dialog>
   );
-}
-
-function textIn(form: FormData, name: string): string {
-  const value = form.get(name);
-  return typeof value === 'string' ? value : '';
 }
 
 function wishOf(form: FormData): BatchWish {
@@ -152,14 +144,9 @@ function PlanView({ plan, busy, onStart }: { plan: PlanShown; busy: string | nul
       ))}
       <CopyLine text={command} label="The same on a command line" />
       <div class="dialog-end">
-        <button
-          type="button"
-          class="button primary tone-good"
-          disabled={busy !== null || todo.length === 0}
-          onClick={onStart}
-        >
+        <Button is="primary tone-good" disabled={busy !== null || todo.length === 0} onClick={onStart}>
           {busy === 'Starting …' ? busy : todo.length === 0 ? 'Nothing to do' : `Start ${plural(todo.length, 'item')}`}
-        </button>
+        </Button>
       </div>
     </section>
   );

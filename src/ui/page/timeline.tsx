@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { nowMs } from './clock.ts';
+import { Button } from './bits.tsx';
 import { clock, formatDuration, plural, shortKey } from './format.ts';
-import { useKeys } from './keys.ts';
 import { type Bar, failuresOf, lanesOf, requestsPath, type TimeWindow, ticksOf, wholeOf } from './lanes.ts';
-import { go, link } from './router.ts';
-import type { LiveRun } from './run-live.ts';
+import { go, link, useKeys } from './navigation.ts';
+import type { LiveRun } from './run.tsx';
+import { nowMs } from './store.ts';
 
 const LANE = 30;
 const KEY_LANE = 24;
@@ -91,27 +91,21 @@ export function Timeline({ run, isRunning }: { run: LiveRun; isRunning: boolean 
               failure {marked + 1} of {failures.length}: {failure.id}
             </a>
           )}
-          <button type="button" class="button small" onClick={() => jump(-1)} disabled={failures.length === 0}>
+          <Button is="small" disabled={failures.length === 0} onClick={() => jump(-1)}>
             <kbd>[</kbd> failure
-          </button>
-          <button type="button" class="button small" onClick={() => jump(1)} disabled={failures.length === 0}>
-            failure <kbd>]</kbd>
-          </button>
-          <button type="button" class="button small" onClick={() => scaleBy(0.5)} aria-label="Zoom in">
+          </Button>
+          <Button is="small" kbd="]" disabled={failures.length === 0} onClick={() => jump(1)}>
+            failure
+          </Button>
+          <Button is="small" label="Zoom in" onClick={() => scaleBy(0.5)}>
             +
-          </button>
-          <button
-            type="button"
-            class="button small"
-            onClick={() => scaleBy(2)}
-            aria-label="Zoom out"
-            disabled={zoom === null}
-          >
+          </Button>
+          <Button is="small" label="Zoom out" disabled={zoom === null} onClick={() => scaleBy(2)}>
             −
-          </button>
-          <button type="button" class="button small" onClick={() => setZoom(null)} disabled={zoom === null}>
+          </Button>
+          <Button is="small" disabled={zoom === null} onClick={() => setZoom(null)}>
             Whole run
-          </button>
+          </Button>
         </div>
       </div>
       <div ref={place} class="timeline" onWheel={onWheel} style={{ height: `${height}px` }}>
@@ -213,20 +207,18 @@ const HEIGHTS: Record<Bar['kind'], [y: number, height: number]> = {
   retry: [6, 10],
 };
 
+const LEGEND: readonly [kind: string, text: string][] = [
+  ['step', 'step'],
+  ['call', 'model answers'],
+  ['wait', 'waits for quota'],
+  ['retry', 'retry'],
+  ['gap', 'gap'],
+  ['cooling', 'key rests'],
+  ['requests', 'requests per minute'],
+];
+
 function Legend({ hasKeys }: { hasKeys: boolean }) {
-  const entries: [string, string][] = [
-    ['step', 'step'],
-    ['call', 'model answers'],
-    ['wait', 'waits for quota'],
-    ['retry', 'retry'],
-    ['gap', 'gap'],
-    ...(hasKeys
-      ? ([
-          ['cooling', 'key rests'],
-          ['requests', 'requests per minute'],
-        ] as [string, string][])
-      : []),
-  ];
+  const entries = LEGEND.filter(([kind]) => hasKeys || (kind !== 'cooling' && kind !== 'requests'));
   return (
     <ul class="legend" aria-hidden="true">
       {entries.map(([kind, text]) => (

@@ -1,20 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { AgentosError } from '../../core/errors.ts';
-import { isItemId, parseItemId } from '../../core/ids.ts';
+import { AgentosError, toErrorRecord } from '../../core/errors.ts';
+import { type ItemId, isItemId, parseItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import { DATABASE_VARIABLE } from '../../core/keys.ts';
 import { flagWords, withoutFlags, wordsOfLine } from '../../core/lines.ts';
-import { STAGES, WORKFLOWS } from '../../core/paths.ts';
+import { type Paths, STAGES, WORKFLOWS } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
-import { runBegunBy, startOwnProgram } from '../../run/own-program.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { isHolderAlive } from '../../process/lock.ts';
+import type { CancelRequest } from '../../run/history/follow.ts';
+import { type RunRecord, readRecord, readSummary } from '../../run/history/run-history.ts';
+import { PLACE_FLAGS } from '../../run/outcome.ts';
 import type { Project } from '../../run/project.ts';
-import { PLACE_FLAGS } from '../../run/run-record.ts';
-import { requestCancel, stopRun } from '../../run/stop-requests.ts';
-import type { Actions, BatchWish, Begun, PlanShown } from '../api.ts';
+import { isRecordedHere } from '../../run/run-record.ts';
+import { decide, requireDecidable, type Word } from '../../run/standing/decide.ts';
+import { waitingItem } from '../../run/standing/waiting-item.ts';
+import { namesProgram } from '../../run/trust.ts';
+import type { Actions, BatchWish, Begun, DecideRequest, Held, PlanShown, Settled } from '../api.ts';
 import { isRunId, type Pages } from '../data/pages.ts';
-import type { HeldDecisions } from './held-decisions.ts';
+import { runBegunBy, startOwnProgram } from './own-program.ts';
 
-export interface ActionOptions {
+interface ActionOptions {
   project: Project;
   pages: Pages;
   held: HeldDecisions;
@@ -71,7 +79,11 @@ export function createActions(options: ActionOptions): (name: string, body: unkn
       const brief = await pages.runs.brief(body.runId);
       if (!brief?.retryCommand)
         throw usage(brief?.changeFirst ? `First ${brief.changeFirst}.` : 'Nothing of it failed.');
-      return begin(options, [...withoutPlace(project, wordsOfLine(brief.retryCommand).slice(1)), ...options.place]);
+      const record = await readRecord(paths, body.runId);
+      const words = wordsOfLine(brief.retryCommand);
+      if (words.some(namesProgram) && (record === null || !isRecordedHere(paths.base, body.runId, record)))
+        throw usage('It was recorded in another folder, and would run a command. Retry it from a terminal.');
+      return begin(options, [...withoutPlace(project, words.slice(1)), ...options.place]);
     },
     plan: (body) => planOf(options, body),
     start: (body) => begin(options, [...wordsOf(body), ...options.place]),
@@ -140,4 +152,120 @@ async function planOf({ project, place }: ActionOptions, asked: BatchWish): Prom
 function said(stderr: string): string {
   const lines = stderr.trim().split('\n').slice(-3);
   return lines.join(' ').replace(/^error: /, '') || 'The program ended without saying why.';
+}
+
+const UNDO_MS = 10_000;
+
+/**
+ * Decisions that can still be undone. A decision in the lineage stays there, so that nothing is recorded before its time is up. It
+ * is held here and not in the page: closing the page does not lose it, and when the server is told to end, it records at
+ * once what it holds. Until it is recorded the item counts as waiting, here and for every run.
+ */
+interface HeldDecisions {
+  /** Refuses at once what could not be recorded. */
+  hold(request: DecideRequest, by: string): Promise<Held>;
+  /** False: it is recorded already, or unknown. */
+  undo(key: string): boolean;
+  list(): Held[];
+  /** Records all of them now. */
+  flush(): Promise<void>;
+}
+
+export interface HeldOptions {
+  /** Around each decision that is recorded; absent: it is recorded here alone. */
+  decideWith?: <T>(id: ItemId, decide: () => Promise<T>) => Promise<T>;
+  onHeld: (held: Held[]) => void;
+  onSettled: (settled: Settled) => void;
+}
+
+export function createHeldDecisions(
+  project: Project,
+  { decideWith = (_, decide) => decide(), onHeld, onSettled }: HeldOptions,
+): HeldDecisions {
+  const held = new Map<string, { decision: Held; timer: NodeJS.Timeout }>();
+  const list = (): Held[] => [...held.values()].map(({ decision }) => decision);
+
+  const record = async (decision: Held): Promise<void> => {
+    const { key } = decision;
+    const id = parseItemId(decision.id);
+    held.delete(key);
+    try {
+      const { lineage } = await decideWith(id, () => decide(project, id, wordOf(decision)));
+      onSettled({ key, id, recorded: lineage, problem: null });
+    } catch (error) {
+      const { message, hint } = wordingOf(toErrorRecord(error).problem);
+      onSettled({ key, id, recorded: null, problem: [message, hint].filter(Boolean).join(' ') });
+    }
+    onHeld(list());
+  };
+
+  return {
+    async hold(request, by) {
+      const id = parseItemId(request.id);
+      const waiting = waitingItem(project.paths, id);
+      if (waiting !== null && waiting.workflow !== request.workflow)
+        throw new AgentosError({ code: 'not-waiting', id, last: null });
+      await requireDecidable(project, id, wordOf(request));
+      // One that replaces another before its time takes its place.
+      for (const { decision, timer } of held.values()) {
+        if (decision.id !== request.id) continue;
+        clearTimeout(timer);
+        held.delete(decision.key);
+      }
+      const decision: Held = { ...request, key: randomUUID(), dueAtMs: Date.now() + UNDO_MS, by };
+      held.set(decision.key, { decision, timer: setTimeout(() => void record(decision), UNDO_MS) });
+      onHeld(list());
+      return decision;
+    },
+    undo(key) {
+      const found = held.get(key);
+      clearTimeout(found?.timer);
+      held.delete(key);
+      if (found !== undefined) onHeld(list());
+      return found !== undefined;
+    },
+    list,
+    async flush() {
+      for (const { decision, timer } of Array.from(held.values())) {
+        clearTimeout(timer);
+        await record(decision);
+      }
+    },
+  };
+}
+
+function wordOf({ kind, reason, change }: DecideRequest): Word {
+  const words = (text: string): string | null => text.trim() || null;
+  return { kind, reason: words(reason), change: kind === 'revise' ? words(change) : null };
+}
+
+/** Stops a run, in whichever terminal it is: like Ctrl+C there, and the second time too. */
+async function stopRun(paths: Paths, runId: string): Promise<void> {
+  const record = await runUnderWay(paths, runId);
+  if (isAlive(record)) return void process.kill(record.pid, 'SIGINT');
+  // It was left at a hub: what follows it now asks there for the end of its items.
+  for (const { id } of record.items) await requestCancel(paths, runId, parseItemId(id), 'the dashboard');
+}
+
+/**
+ * Asks a run to cancel one item. A line in the run's folder is all there is to it: only those can write it who could as well
+ * stop the whole run, and nothing of it outlives the run.
+ */
+async function requestCancel(paths: Paths, runId: string, id: ItemId, by: string): Promise<void> {
+  await runUnderWay(paths, runId);
+  const request: CancelRequest = { at: new Date().toISOString(), type: 'cancel', item: id, by };
+  await appendFile(paths.run(runId).requests, `${JSON.stringify(request)}\n`, { mode: 0o600 });
+}
+
+/** Its process is the one that began it: another one may have been given its number since. */
+async function runUnderWay(paths: Paths, runId: string): Promise<RunRecord> {
+  const record = await readRecord(paths, runId);
+  if (record === null) throw new AgentosError({ code: 'run-missing', run: runId });
+  const isLeft = record.hub?.isSubmitted === true && (await readSummary(paths, runId)) === null;
+  if (!isAlive(record) && !isLeft) throw new AgentosError({ code: 'run-ended', run: runId });
+  return record;
+}
+
+function isAlive(record: RunRecord): boolean {
+  return isHolderAlive({ ...record, since: record.startedAt });
 }

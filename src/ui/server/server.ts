@@ -7,11 +7,9 @@ import { AgentosError, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { parseJson } from '../../core/json.ts';
 import { wordingOf } from '../../core/wording.ts';
 import type { Project } from '../../run/project.ts';
-import { maskAll } from '../data/mask-all.ts';
-import { createPages } from '../data/pages.ts';
-import { createActions } from './actions.ts';
+import { createPages, maskAll } from '../data/pages.ts';
+import { createActions, createHeldDecisions, type HeldOptions } from './actions.ts';
 import { type Asset, loadAssets } from './assets.ts';
-import { createHeldDecisions, type HeldOptions } from './held-decisions.ts';
 import { createLive } from './live.ts';
 import { createSession, newToken, type Session } from './session.ts';
 

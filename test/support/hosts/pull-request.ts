@@ -7,7 +7,7 @@ import { agentos, PROJECT, startAgentos } from '../program.ts';
 import { type FakeGitHub, fakeGitHub } from './github.ts';
 import { type HostedProject, hostedProject } from './project.ts';
 
-const REACTOR = join(PROJECT, 'test', 'support', 'implementers', 'reactor.mjs');
+const REACTOR = join(PROJECT, 'test', 'support', 'implementers', 'reactor.sh');
 export const NUMBER = 60;
 const BRANCH = 'agentos/42-item';
 
@@ -48,7 +48,7 @@ export async function openedProject(): Promise<OpenedProject> {
     'github:acme/widget',
     ...models.flags,
     '--implementer',
-    `command:node '${REACTOR}' ${how} '${calls}'`,
+    `command:sh '${REACTOR}' ${how} '${calls}'`,
   ];
   let job = 900;
   return {
@@ -58,7 +58,7 @@ export async function openedProject(): Promise<OpenedProject> {
     head,
     run: (how, ...words) => agentos(command(how, words), options),
     start: (how, ...words) => startAgentos(command(how, words), options),
-    reactorCalls: async () => (await callsOf(calls)) as never,
+    reactorCalls: () => callsOf(calls),
     fails(name, log = '##[error]it failed') {
       job += 1;
       github.logs.set(String(job), log);

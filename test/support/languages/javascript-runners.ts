@@ -8,8 +8,6 @@ interface Style {
   /** Of a test that is there already. */
   known: string;
   tests: (module: string) => string;
-  /** That is configured instead of the script. */
-  command?: string;
   /** Further files of the project. */
   more?: Record<string, string>;
 }
@@ -99,6 +97,14 @@ const RUNNERS: readonly (readonly [packages: Readonly<Record<string, string>>, s
         },
       ] as const,
   ),
+  [
+    { tape: '5' },
+    {
+      ...plain,
+      script: "tape 'test/*.js'",
+      ...withT("const test = require('tape');\n", 'test', 'equal', '\n  t.end();'),
+    },
+  ],
   [{ qunit: '2' }, { ...plain, script: 'qunit', ...withT('', 'QUnit.test', 'equal') }],
   [{ bun: '1' }, { ...modern, script: 'bun test', ...expected("import { describe, expect, it } from 'bun:test';\n") }],
   [{ borp: '0.20' }, { ...plain, script: 'borp', ...asserted(`const { test } = require('node:test');\n${ASSERT}`) }],
@@ -128,7 +134,7 @@ function sampleOf(packages: Readonly<Record<string, string>>, style: Style, note
     wrong: { [style.file]: style.tests(bring('../src/ad.js')) },
     tests: { [style.file]: style.tests(bring('../src/add.js')) },
     code: { 'src/add.js': isModule ? `export ${CODE}` : `${CODE}\nmodule.exports = { add };\n` },
-    command: style.command ?? 'npm test',
+    command: 'npm test',
     refusal: new RegExp(
       `${folder}/add\\.\\w+\\.js can't be loaded, for another reason than the missing code: .*ad\\.js`,
     ),
@@ -138,17 +144,6 @@ function sampleOf(packages: Readonly<Record<string, string>>, style: Style, note
 
 export const JAVASCRIPT_RUNNERS: readonly LanguageSample[] = [
   ...RUNNERS.map(([packages, style]) => sampleOf(packages, style)),
-  sampleOf(
-    { tape: '5' },
-    {
-      ...plain,
-      script: 'tape test/*.js',
-      ...withT("const test = require('tape');\n", 'test', 'equal', '\n  t.end();'),
-      command: "npx tape 'test/*.js'",
-      more: { 'agentos.yaml': "tests: { command: npx tape 'test/*.js', runner: tap }\n" },
-    },
-    ' by the recipe of the guide',
-  ),
   sampleOf(
     { vitest: '4' },
     {

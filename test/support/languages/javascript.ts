@@ -77,3 +77,67 @@ export const withoutPackageJson: LanguageSample = {
   refusal: /test\/main\.test\.js can't be loaded, for another reason than the missing code: .*never-installed/,
   isMeasured: true,
 };
+
+const ownPackage = (folder: string): Record<string, string> => ({
+  [`${folder}/package.json`]: `{ "name": "${folder}", "version": "1.0.0", "scripts": { "test": "node --test" } }\n`,
+  [`${folder}/src/main.js`]: commonJs.files['src/main.js'] ?? '',
+  [`${folder}/test/main.test.js`]: commonJs.files['test/main.test.js'] ?? '',
+});
+/** Each package has the test of one scenario. */
+const SPLIT = (module: string): Record<string, string> => {
+  const [first = '', second = ''] = ADD_TESTS('').trim().split('\n\n');
+  const tests = (path: string, own: string): string => `${COMMONJS_IMPORTS(path)}\n${own}\n`;
+  return {
+    'core/test/add.test.js': tests(`../src/${module}.js`, first),
+    'web/test/add.test.js': tests(`../../core/src/${module}.js`, second),
+  };
+};
+
+export const twoPackages: LanguageSample = {
+  name: 'two packages of a monorepo whose top has no script that is understood',
+  needs: [],
+  files: {
+    'agentos.yaml': 'implement: { coverage: 90 }\n',
+    'package.json':
+      '{ "private": true, "workspaces": ["core", "web"], "scripts": { "test": "npm test --workspaces" } }\n',
+    ...ownPackage('core'),
+    ...ownPackage('web'),
+  },
+  design: [
+    ['core/src/add.js', 'Add'],
+    ['core/test/add.test.js', 'Add'],
+    ['web/test/add.test.js', 'Add'],
+  ],
+  wrong: SPLIT('ad'),
+  tests: SPLIT('add'),
+  code: { 'core/src/add.js': commonJs.code['src/add.js'] ?? '' },
+  command: '(cd core && npm test) && (cd web && npm test)',
+  refusal: /web\/test\/add\.test\.js can't be loaded, for another reason than the missing code: .*Cannot find module/,
+  isMeasured: true,
+};
+
+export const packageOfItsOwn: LanguageSample = {
+  name: 'a package with dependencies of its own, below a top without any manifest',
+  needs: [],
+  files: {
+    '.gitignore': 'node_modules\n',
+    'agentos.yaml': 'implement: { coverage: 90 }\n',
+    'api/pom.xml': '<project/>\n',
+    ...ownPackage('web'),
+    'web/package.json':
+      '{ "scripts": { "test": "node --test \'test/*.test.js\'" }, "dependencies": { "answer": "file:./answer" } }\n',
+    'web/answer/package.json': '{ "name": "answer", "version": "1.0.0" }\n',
+    'web/answer/index.js': 'module.exports = 42;\n',
+    'web/src/main.js': "module.exports = { answer: require('answer') };\n",
+  },
+  design: [
+    ['web/src/add.js', 'Add'],
+    ['web/test/add.test.js', 'Add'],
+  ],
+  wrong: { 'web/test/add.test.js': commonJs.wrong['test/add.test.js'] ?? '' },
+  tests: { 'web/test/add.test.js': commonJs.tests['test/add.test.js'] ?? '' },
+  code: { 'web/src/add.js': commonJs.code['src/add.js'] ?? '' },
+  command: 'cd web && npm test',
+  refusal: /web\/test\/add\.test\.js can't be loaded, for another reason than the missing code: .*Cannot find module/,
+  isMeasured: true,
+};

@@ -215,29 +215,44 @@ end
     command: 'rspec',
     isMeasured: false,
   },
-  {
+  ...[
+    {
+      name: 'Minitest',
+      library: 'minitest',
+      bring: 'minitest/autorun',
+      base: 'Minitest::Test',
+      raises: 'assert_raises',
+    },
+    {
+      name: 'test-unit',
+      library: 'test/unit/version',
+      bring: 'test/unit',
+      base: 'Test::Unit::TestCase',
+      raises: 'assert_raise',
+    },
+  ].map(({ name, library, bring, base, raises }) => ({
     ...ruby(
       'test/test_add.rb',
-      "require 'minitest/autorun'\n\nclass TestMain < Minitest::Test\n  def test_knows_the_answer\n    assert_equal 42, 42\n  end\nend\n",
-      (path) => `require 'minitest/autorun'
+      `require '${bring}'\n\nclass TestMain < ${base}\n  def test_knows_the_answer\n    assert_equal 42, 42\n  end\nend\n`,
+      (path) => `require '${bring}'
 require_relative '${path}'
 
-class TestAdd < Minitest::Test
+class TestAdd < ${base}
   def test_010_adds_the_number
     assert_equal 43, Add.to(1)
   end
 
   def test_020_refuses_text
-    assert_raises(TypeError) { Add.to('x') }
+    ${raises}(TypeError) { Add.to('x') }
   end
 end
 `,
     ),
-    name: 'Minitest',
-    needs: [['ruby', '-e', "require 'minitest'"]],
+    name,
+    needs: [['ruby', '-e', `require '${library}'`]],
     command: `ruby -Ilib -Itest -e 'Dir["./test/**/{*_test,test_*}.rb"].each { \\|f\\| require f }'`,
     isMeasured: false,
-  },
+  })),
   {
     name: 'PHPUnit',
     needs: [['phpunit', '--version']],

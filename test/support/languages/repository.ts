@@ -1,13 +1,13 @@
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { approve } from '../implement.ts';
 import { lldFor } from '../models.ts';
 import { PROJECT } from '../program.ts';
 import { type TestRepository, testRepository } from '../repository.ts';
 import { type Files, type LanguageSample, works } from './sample.ts';
 
-const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.mjs');
+const IMPLEMENTER = join(PROJECT, 'test', 'support', 'implementers', 'from-plan.sh');
 
 /** The sample as a repository with an approved LLD for 42. */
 export async function languageRepository(
@@ -48,9 +48,23 @@ interface WritingPlan {
 
 /** `command:` of an implementer that writes so. */
 export async function implementerWriting(repository: TestRepository, plan: WritingPlan): Promise<string> {
-  const file = join(repository.home, '..', 'plan.json');
-  await writeFile(file, JSON.stringify(plan));
-  return `command:node '${IMPLEMENTER}' '${file}'`;
+  const { state = '', hold = '' } = plan;
+  return `${await commandWriting(join(repository.home, '..'), plan)} '${state}' '${hold}'`;
+}
+
+/** The same with its plan in this folder. */
+export async function commandWriting(folder: string, plan: Pick<WritingPlan, 'tests' | 'code'>): Promise<string> {
+  const place = await mkdtemp(join(folder, 'plan-'));
+  for (const phase of ['tests', 'code'] as const) {
+    for (const [index, files] of plan[phase].entries()) {
+      for (const [path, text] of Object.entries(files)) {
+        const file = join(place, `${phase}-${index + 1}`, path);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, text);
+      }
+    }
+  }
+  return `command:sh '${IMPLEMENTER}' '${place}'`;
 }
 
 /** Where installed toolchains are, which a home of its own would hide. */

@@ -25,6 +25,8 @@ export interface Answer {
   /** Before the first byte. A fault with a status waits only if it says so itself. */
   latencyMs?: number;
   chunkDelayMs?: number;
+  /** As one JSON body, although a stream was asked for. */
+  inOnePiece?: boolean;
 
   status?: number;
   type?: string;

@@ -113,7 +113,7 @@ export function createExchange({ options, clock, keys, log, counters }: Place): 
       answer,
       reply,
       body: call.body,
-      streaming: call.streaming,
+      streaming: call.streaming && answer.inOnePiece !== true,
       sse: to.sse,
       chunkChars: options.chunkChars ?? 24,
       latencyMs: options.latencyMs ?? 0,

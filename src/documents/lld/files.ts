@@ -1,0 +1,201 @@
+import type { Nodes, TableCell } from 'mdast';
+import { type DocumentFinding, error, quote } from '../finding.ts';
+import { columnsOf, tablesIn } from '../tables.ts';
+import type { LldDocument } from './document.ts';
+
+type FileChange = 'Add' | 'Modify' | 'Delete';
+
+export interface LldFile {
+  /** As written, without a leading `./` and a trailing `/`. */
+  path: string;
+  change: FileChange;
+  description: string;
+  line: number;
+}
+
+export interface FilesTable {
+  /** The line of the first table that lists files; null without one. */
+  line: number | null;
+  files: LldFile[];
+  /** Rows whose change type is none of the three. */
+  unread: (Omit<LldFile, 'change'> & { change: string })[];
+}
+
+const COLUMNS = {
+  path: [/^(?:file|path)s?(?: ?(?:path|name))?$/, /\b(?:file|path)/, /^(?:module|location|component)$/],
+  change: [
+    /^(?:change type|change|type of change|change kind|action|operation)$/,
+    /^(?:type|kind|status|op|add modify delete|new modified)$/,
+    /\bchange\b/,
+  ],
+  text: [/^(?:description|purpose|summary|details?|reason|notes?|what|why|changes|rationale)$/, /./],
+};
+const CHANGES: [FileChange, RegExp][] = [
+  ['Add', /^(?:add|creat|new$|introduc)/],
+  ['Modify', /^(?:modif|updat|edit|chang|extend|refactor|amend|patch)/],
+  ['Delete', /^(?:delet|remov|drop)/],
+];
+
+/** The meaning of a change type cell (`Create`, `**New**`, `Update (minor)`), or null (`Add/Modify`). */
+function fileChange(text: string): FileChange | null {
+  const words =
+    text
+      .toLowerCase()
+      .replace(/\([^)]*\)/g, ' ')
+      .match(/[a-z]+/g) ?? [];
+  const meant = words.map((word) => CHANGES.find(([, known]) => known.test(word))?.[0] ?? null);
+  const [first = null] = meant;
+  return meant.every((change) => change === null || change === first) ? first : null;
+}
+
+/** `source` is the whole text, because the parser drops characters of a bare path such as `src/__init__.py`. */
+export function readFilesTable(nodes: readonly Nodes[], source: string): FilesTable {
+  const result: FilesTable = { line: null, files: [], unread: [] };
+  for (const table of tablesIn(nodes)) {
+    const columns = columnsOf(table, COLUMNS);
+    if (columns.path === null || columns.change === null) continue;
+    result.line ??= table.line;
+    for (const { cells, nodes: row, line } of table.rows) {
+      const said = cells[columns.change] ?? '';
+      const change = fileChange(said);
+      const description = columns.text === null ? '' : (cells[columns.text] ?? '');
+      for (const path of pathsIn(row[columns.path], source)) {
+        if (change) result.files.push({ path, change, description, line });
+        else result.unread.push({ path, change: said, description, line });
+      }
+    }
+  }
+  return result;
+}
+
+/** The paths of a cell: its code spans, else its text as written; a single empty path if it has none. */
+function pathsIn(cell: TableCell | undefined, source: string): string[] {
+  const text = source
+    .slice(cell?.position?.start.offset ?? 0, cell?.position?.end.offset ?? 0)
+    .replace(/^\|/, '')
+    .replace(/\\([_*|[\]])/g, '$1');
+  const codes = [...text.matchAll(/`+([^`]+)`+/g)].map(([, code = '']) => code);
+  const bare = text
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/<br\s*\/?>/gi, '\n')
+    .replace(/^\s*(?:\*\*|__(?=[^/]*$))|\*\*\s*$/g, '');
+  const paths = (codes.length > 0 ? codes : bare.split(/,\s+|\n/)).map(barePath).filter((path) => path !== '');
+  return paths.length > 0 ? paths : [''];
+}
+
+function barePath(text: string): string {
+  const path = text
+    .trim()
+    .replace(/\s*(?:\(.*\)|\[(?:new|modified|deleted)\]|\*new\*|\bnew)$/i, '')
+    .replace(/^(?:\.\/)+/, '')
+    .trim();
+  return path.length > 1 ? path.replace(/\/+$/, '') : path;
+}
+
+const FILES_FORM = 'a table with the columns File, Change Type (Add, Modify or Delete) and Description';
+
+/** `files-table`: every row has a path of its own and a change type. */
+export function checkFilesTable({ sections, files, unreadFiles, filesLine }: LldDocument): DocumentFinding[] {
+  const finding = (line: number, message: string): DocumentFinding => error('files-table', line, message);
+  const section = sections.find(({ id }) => id === '2.1') ?? sections.find(({ id }) => id === '2');
+  if (!section || section.nodes.length === 0) return [];
+  if (filesLine === null)
+    return [finding(section.line, `No table of files can be read in section 2.1: list every file in ${FILES_FORM}.`)];
+  const all = [...files, ...unreadFiles];
+  const lines = new Map<string, number>();
+  const inRows = all.flatMap(({ path, line }): DocumentFinding[] => {
+    const before = lines.get(path);
+    lines.set(path, before ?? line);
+    if (/^[.–—-]?$/.test(path))
+      return [
+        finding(line, 'A row of the table of files has no path: write the path from the root of the repository.'),
+      ];
+    if (path.includes('*')) return [finding(line, `${path} is a pattern: list each file by its own path.`)];
+    return before === undefined
+      ? []
+      : [finding(line, `${path} is already listed on line ${before}: give each file one row.`)];
+  });
+  const empty = 'The table of files has no rows: list every file that is added, modified or deleted.';
+  return [
+    ...(all.length === 0 ? [finding(filesLine, empty)] : []),
+    ...unreadFiles.map(({ path, change, line }) => {
+      const what = change === '' ? 'has no change type' : `has the change type ${quote(change)}`;
+      return finding(line, `${path || 'A row'} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`);
+    }),
+    ...inRows,
+  ];
+}
+
+/** The repository at the base commit. Paths are relative to its root and use `/`. */
+export interface BaseTree {
+  kindOf(path: string): 'file' | 'directory' | null;
+}
+
+/** Top-level folders that a change may well be the first to add. */
+const CONVENTIONAL =
+  /^(?:\..*|src|lib|tests?|specs?|e2e|docs?|bin|scripts|tools|examples|packages|apps|cmd|internal|pkg|config|fixtures|migrations|assets|public|services|modules|crates)$/i;
+
+/** `path-outside`, `path-missing`, `path-exists`, `path-parent`. */
+export function checkPaths({ files, unreadFiles }: LldDocument, tree: BaseTree | null): DocumentFinding[] {
+  const outside = [...files, ...unreadFiles].flatMap(({ path, line }) => {
+    const reason = outsideReason(path);
+    if (reason === null) return [];
+    return [error('path-outside', line, `${path} ${reason}: use a path from the root of the repository.`)];
+  });
+  if (!tree) return outside;
+  const readable = files.filter(({ path }) => path !== '' && !path.includes('*') && outsideReason(path) === null);
+  return [...outside, ...readable.flatMap((file) => atBase(file, tree, readable))];
+}
+
+/** Why a path is outside the repository; the first reason that applies. */
+const OUTSIDE: [RegExp, string][] = [
+  [/^[a-z][a-z0-9+.-]*:\/\/|^\/\//i, 'is an address, not a path in the repository'],
+  [/^[/\\]/, 'is an absolute path'],
+  [/^[a-z]:/i, 'names a drive'],
+  [/^~|^(?:\$\{?[A-Z_]{2,}\}?|%[A-Z_]+%)(?:[/\\]|$)/, 'leads to a folder outside the repository'],
+  [/(?:^|[/\\])\.\.(?:[/\\]|$)/, 'leaves the repository with ".."'],
+  [/\\/, 'has backslashes'],
+  [/\p{Cc}/u, 'has control characters'],
+  [/(?:^|\/)(?:\.git[. ]*|git~\d+)(?:\/|$)/i, "is inside git's own folder"],
+  [/^\.agentos(?:\/|$)/i, "is inside the program's own state folder"],
+];
+
+function outsideReason(path: string): string | null {
+  const decoded = path.replace(/%(2e|2f|5c)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  const seen = decoded.normalize('NFKC');
+  return OUTSIDE.find(([pattern]) => pattern.test(seen))?.[1] ?? null;
+}
+
+function atBase({ path, change, line }: LldFile, tree: BaseTree, all: LldFile[]): DocumentFinding[] {
+  const kind = tree.kindOf(path);
+  const at = 'at the base commit';
+  if (change !== 'Add') {
+    const [done, advice] = change === 'Modify' ? ['modified', 'make it an Add'] : ['deleted', 'remove the row'];
+    const message = `${path} can't be ${done}, it is not in the repository ${at}: correct the path, or ${advice}.`;
+    return kind === null ? [error('path-missing', line, message)] : [];
+  }
+  if (kind !== null) {
+    const [what, advice] =
+      kind === 'file'
+        ? [`already in the repository ${at}`, 'make it a Modify, or choose another path']
+        : [`a folder ${at}`, 'list the files inside it'];
+    return [error('path-exists', line, `${path} can't be added, it is ${what}: ${advice}.`)];
+  }
+  const folders = ancestors(path);
+  const blocking = folders.find((folder) => tree.kindOf(folder) === 'file');
+  if (blocking !== undefined)
+    return [error('path-parent', line, `${path} can't be added, ${blocking} is a file ${at}: choose another folder.`)];
+  const [first, second] = folders;
+  if (first === undefined || second === undefined || CONVENTIONAL.test(first)) return [];
+  // A file directly in the new folder shows that the folder is not a typing error.
+  const isMeant = all.some((other) => other.change === 'Add' && ancestors(other.path).join() === first);
+  if (isMeant || [first, second].some((folder) => tree.kindOf(folder) !== null)) return [];
+  const missing = `neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path`;
+  return [error('path-parent', line, `${path} can't be added, ${missing}.`)];
+}
+
+/** The folders above a path, outermost first: `a`, `a/b` for `a/b/c`. */
+function ancestors(path: string): string[] {
+  const names = path.split('/').slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join('/'));
+}

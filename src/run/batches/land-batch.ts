@@ -1,0 +1,118 @@
+import { AgentosError } from '../../core/errors.ts';
+import { resolveDemand } from '../../core/expected-cost.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { type Landing, landingOrder } from '../../core/landing.ts';
+import type { Plan, PlannedItem } from '../../core/plan.ts';
+import { isAncestor } from '../../git/branches.ts';
+import { newestBase } from '../../git/newest-base.ts';
+import { readLldHashes } from '../../source/known-work.ts';
+import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
+import type { Batch, ItemSetting, Pipeline } from '../pipeline.ts';
+import type { Project } from '../project.ts';
+
+/** Which branches to land, and how. Recorded for `resume`. */
+export interface LandRequest {
+  ids: ItemId[] | 'all';
+  /** The implementer resolves conflicts. */
+  resolve: boolean;
+  /** Fetch the remote's default branch first. */
+  fetch: boolean;
+}
+
+interface LandingPlan {
+  landing: Landing;
+  notes: string[];
+}
+
+const LONGEST_ID = 64;
+
+/**
+ * `agentos land`: one item, named after the branch to land on. So the item's lock lets landings on one branch run one after another,
+ * and a landing resumes from the checkpoint of an earlier one, even of other branches.
+ */
+export function landBatch(request: LandRequest): Batch {
+  let planned: Promise<LandingPlan> | null = null;
+  let setting: Partial<ItemSetting> | undefined;
+  const roles: Batch['roles'] = request.resolve ? ['implementer'] : [];
+  return {
+    workflow: 'land',
+    roles,
+    async collect(project) {
+      planned ??= planLanding(project, request);
+      const { landing } = await planned;
+      const { branches, onto } = landing;
+      setting = { input: { landing }, demand: (config) => resolveDemand(config, branches.length) };
+      if (branches.length === 0) return [];
+      const id = parseItemId(onto.replace(/[^a-zA-Z0-9_-]/g, '-').slice(0, LONGEST_ID));
+      const title = `${branches.map((branch) => branch.id).join(', ')} onto ${onto}`;
+      return [{ id, title, state: 'pending', error: null, chars: 0 }];
+    },
+    settingOf: () => setting,
+    obstacles: async () => (await planned)?.notes ?? [],
+    demand: (config) => resolveDemand(config, 1),
+    done: { reason: 'landed already', outputs: async () => [] },
+    nothingToDo: 'no finished branch waits to be merged',
+  };
+}
+
+/** The landing that a plan is for, if it is for one. */
+export function landingOf({ stages: [stage] }: Pipeline, { items: [item] }: Plan): Landing | null {
+  return (item && stage.settingOf?.(item.id)?.input?.landing) ?? null;
+}
+
+async function planLanding(project: Project, request: LandRequest): Promise<LandingPlan> {
+  const { paths, git } = project;
+  const { name: onto, commit: base, notes } = await newestBase(git, request);
+  const found = await finishedBranches(project, { ids: request.ids, base });
+  const { merged, missing } = found;
+  const [absent] = missing;
+  if (request.ids !== 'all' && absent !== undefined) throw new AgentosError({ code: 'branch-missing', id: absent });
+  const approved = await readLldHashes(paths.llds);
+  const isOutdated = ({ id, lldHash }: FinishedBranches['branches'][number]): boolean => {
+    const now = approved.get(parseItemId(id)) ?? null;
+    return now !== null && now !== lldHash;
+  };
+  for (const branch of found.branches.filter(isOutdated))
+    notes.push(
+      request.ids === 'all'
+        ? `Skipping ${branch.id}: ${branch.branch} is for an earlier version of its LLD. agentos implement ${branch.id} builds the new one.`
+        : `${branch.branch} is for an earlier version of the LLD of ${branch.id}.`,
+    );
+  const chosen = found.branches.filter((branch) => request.ids !== 'all' || !isOutdated(branch));
+  if (request.ids !== 'all') notes.push(...(await broughtAlong(project, chosen, base)));
+  const branches = landingOrder(chosen);
+  const { resolve } = request;
+  return { landing: { onto, base, branches, merged: request.ids === 'all' ? [] : merged, resolve }, notes };
+}
+
+/** A note for each branch that was not named, but is contained in one that was. */
+async function broughtAlong(project: Project, chosen: FinishedBranches['branches'], base: string): Promise<string[]> {
+  const named = new Set(chosen.map(({ id }) => id));
+  const notes: string[] = [];
+  for (const other of (await finishedBranches(project, { ids: 'all', base })).branches) {
+    if (named.has(other.id)) continue;
+    for (const { id, commit } of chosen)
+      if (await isAncestor(project.git, other.commit, commit))
+        notes.push(`${id} is based on ${other.branch}, so ${other.id} is landed with it.`);
+  }
+  return notes;
+}
+
+/** The plan as it is shown: with the branches of a landing as its items. */
+export function shownPlan(plan: Plan, pipeline: Pipeline): Plan {
+  const [item] = plan.items;
+  const landing = landingOf(pipeline, plan);
+  if (item === undefined || landing === null) return plan;
+  const { branches, merged, onto, base } = landing;
+  const items = [
+    ...branches.map(
+      ({ id, title, files, after }): PlannedItem => ({ ...item, id: parseItemId(id), title, files, after }),
+    ),
+    ...merged.map((id): PlannedItem => ({ ...item, id: parseItemId(id), title: `in ${onto} already`, state: 'done' })),
+  ];
+  return {
+    ...plan,
+    items,
+    notes: [`They are merged in this order onto ${onto}, at ${base.slice(0, 12)}.`, ...plan.notes],
+  };
+}

@@ -1,0 +1,122 @@
+import type { ItemFinished } from '../../core/events.ts';
+import { type Item, keyOf } from '../../core/item.ts';
+import { type Delivered, deliver } from '../../hub/delivery.ts';
+import type { TreeFiles } from '../../hub/document-trees.ts';
+import { type Cursors, lastPoolEvent, type ReadEvents, readPoolEvents, readRunEvents } from '../../hub/item-events.ts';
+import type { ItemResult } from '../../hub/results.ts';
+import { type HubConnection, submittedFiles } from '../../hub/submitter.ts';
+import { deleteDatabase } from '../../journal/database-files.ts';
+import { noteCopy, readJournal } from '../../journal/postgres.ts';
+import { writeCheckpoint } from '../../journal/sqlite.ts';
+import type { Emitter } from '../recording.ts';
+import { itemOf } from '../run-items.ts';
+import type { FollowedRun } from './hub-follow.ts';
+
+/** Reads the events of a run into an emitter, and brings home what its items left. */
+export interface HubReader {
+  /** Whether there was anything new. */
+  read(): Promise<boolean>;
+  /** Every item of the run has ended, and what follows it too. */
+  isOver(): Promise<boolean>;
+  /** Items that the hub did not take, of these: they are under way there for another text. */
+  refused(items: readonly Item[]): Promise<Item[]>;
+}
+
+export async function openHubReader(
+  run: FollowedRun,
+  connection: HubConnection,
+  { emitter, complete }: { emitter: Emitter; complete: (item: Item, end: ItemFinished) => Promise<ItemFinished> },
+  signal: AbortSignal,
+): Promise<HubReader> {
+  const { project, runId, repository } = run;
+  const { paths, git } = project;
+  const { database, checkout } = connection;
+  const sql = database.patient(signal);
+  const remote = connection.remoteFor(connection.tokenOf(runId), signal);
+  const cursors: Cursors = new Map();
+  let poolEvent = await lastPoolEvent(sql);
+  let submitted: TreeFiles | null = null;
+
+  /** Once for each item: what is changed here afterwards stays. */
+  const bringHome = async (batch: readonly ReadEvents[]): Promise<Map<number, Delivered>> => {
+    const ended = batch.filter(({ events }) => events.some(({ type }) => type === 'item-finished'));
+    if (ended.length === 0 || run.isShownOnly) return new Map();
+    const rows = await sql.rows<{ id: number; result: ItemResult | null; delivered: Record<string, string> | null }>(
+      `SELECT i.id, o.delivered, CASE WHEN o.delivered IS NULL THEN i.result END AS result
+        FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item WHERE o.run = $1 AND i.id = ANY($2)`,
+      [runId, ended.map(({ item }) => item)],
+    );
+    const known = new Map(rows.map((row) => [row.id, row]));
+    const fresh = ended.filter(({ item }) => known.get(item)?.delivered === null);
+    submitted ??= await submittedFiles(git, runId);
+    const delivered = await deliver(
+      { git, paths, runId, remote, repository, submitted },
+      fresh.map(({ item, key }) => ({ item: itemOf(key), itemId: item, result: known.get(item)?.result ?? null })),
+    );
+    for (const { item, key } of fresh) {
+      await copyJournal(key);
+      const moved = Object.fromEntries(delivered.get(item)?.moved ?? []);
+      await sql.rows('UPDATE agentos.run_items SET delivered = $3 WHERE run = $1 AND item = $2', [
+        runId,
+        item,
+        JSON.stringify(moved),
+      ]);
+    }
+    for (const { id, delivered: moved } of rows)
+      if (moved !== null) delivered.set(id, { moved: new Map(Object.entries(moved)), warnings: [] });
+    return delivered;
+  };
+
+  /** As a local run would have left it: with a checkpoint unless all is done. */
+  const copyJournal = async (key: string): Promise<void> => {
+    const item = itemOf(key);
+    const file = paths.checkpoint(item.workflow, item.id);
+    const steps = await readJournal(sql, repository, key);
+    if (steps === null || steps.length === 0) return deleteDatabase(file);
+    await writeCheckpoint(file, steps);
+    await noteCopy(sql, repository, key, checkout);
+  };
+
+  return {
+    async read() {
+      for (const { id, event } of await readPoolEvents(sql, poolEvent)) {
+        poolEvent = id;
+        emitter.run(event);
+      }
+      const batch = await readRunEvents(sql, runId, cursors);
+      const delivered = await bringHome(batch);
+      for (const { item, key, events } of batch) {
+        const { moved, warnings } = delivered.get(item) ?? { moved: new Map<string, string>(), warnings: [] };
+        for (const text of warnings) emitter.run({ type: 'warning', text });
+        const placed = (path: string): string => moved.get(path) ?? path;
+        for (const { at, ...event } of events) {
+          if (event.type === 'item-finished')
+            emitter.item(
+              itemOf(key),
+              await complete(itemOf(key), { ...event, outputs: event.outputs.map(placed) }),
+              at,
+            );
+          else if (event.type === 'file-written') emitter.item(itemOf(key), { ...event, path: placed(event.path) }, at);
+          else emitter.item(itemOf(key), event, at);
+        }
+      }
+      return batch.length > 0;
+    },
+    async refused(items) {
+      const placed = await sql.rows<{ key: string }>(
+        'SELECT i.key FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item WHERE o.run = $1',
+        [runId],
+      );
+      const keys = new Set(placed.map(({ key }) => key));
+      return items.filter((item) => !keys.has(keyOf(item)));
+    },
+    async isOver() {
+      const [row] = await sql.rows<{ left: number }>(
+        `SELECT count(*) AS left FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
+          WHERE o.run = $1 AND (i.state <> 'ended' OR NOT i.is_handled)`,
+        [runId],
+      );
+      return row?.left === 0;
+    },
+  };
+}

@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Subscriber } from '../../core/events.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { keyOf } from '../../core/item.ts';
+import { STAGES } from '../../core/paths.ts';
+import type { Summary } from '../../core/summary.ts';
+import { type HubConnection, openHubConnection, repositoryName } from '../../hub/submitter.ts';
+import { inspectJournal } from '../../journal/inspect.ts';
+import { addJournals, noteCopy, readJournal } from '../../journal/postgres.ts';
+import { writeCheckpoint } from '../../journal/sqlite.ts';
+import { writeFileAtomic } from '../../process/files.ts';
+import { pipelineNamed } from '../batches/pipelines.ts';
+import { type RunRecord, readRecord, readSummary, runIds } from '../history/run-history.ts';
+import type { Project } from '../project.ts';
+import { openPosting } from '../services/hosts.ts';
+import type { Interruption } from '../stops.ts';
+import { followHubRun } from './hub-follow.ts';
+
+/** For what is looked at, and left as it is when that ends. */
+function leavingAt(end: AbortSignal): Interruption {
+  return { polite: end, now: new AbortController().signal, by: () => 'SIGHUP', onStopped: () => undefined };
+}
+
+const LOOK_EVERY_MS = 2_000;
+
+interface HubPlace {
+  project: Project;
+  databaseUrl: string;
+  version: string;
+}
+
+interface OpenRun {
+  runId: string;
+  record: RunRecord;
+}
+
+/** Runs of this state folder that a hub had when they were last looked at, newest first. */
+export async function openHubRuns({ paths }: Project): Promise<OpenRun[]> {
+  const found: OpenRun[] = [];
+  for (const runId of await runIds(paths)) {
+    const record = await readRecord(paths, runId);
+    if (record?.hub?.isSubmitted !== true || (await readSummary(paths, runId)) !== null) continue;
+    found.push({ runId, record });
+  }
+  return found;
+}
+
+/** Reads what became of runs that were left running, and brings their files home; a run that another process follows is its business. */
+export async function lookAtHub({ project, databaseUrl, version }: HubPlace): Promise<void> {
+  const runs = await openHubRuns(project);
+  if (runs.length === 0) return;
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    // The oldest first: a later run may have worked on the same item.
+    for (const { runId, record } of runs.toReversed()) await lookAt(project, connection, runId, record);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function lookAt(project: Project, connection: HubConnection, runId: string, record: RunRecord): Promise<void> {
+  const run = await followedRun(project, connection, runId, record);
+  if (run === null) return;
+  const quiet = { interrupt: leavingAt(new AbortController().signal), subscribers: [], openPublisher: null };
+  await followHubRun({ ...run, ...quiet }, connection, 'look');
+}
+
+/** Null: the database does not know it. It was emptied since, or is another one. */
+async function followedRun(
+  project: Project,
+  { database }: HubConnection,
+  runId: string,
+  { hub, workflow, request, startedAt }: RunRecord,
+) {
+  const [known] = await database.rows('SELECT 1 FROM agentos.runs WHERE id = $1 AND documents IS NOT NULL', [runId]);
+  if (known === undefined || hub === undefined) return null;
+  const { plan, repository, retryFlags, isShownOnly = false } = hub;
+  return {
+    project,
+    pipeline: pipelineNamed(workflow, request),
+    plan,
+    runId,
+    startedAt: new Date(startedAt),
+    repository,
+    retryFlags,
+    isShownOnly,
+  };
+}
+
+/**
+ * Keeps the files of runs that a hub has up to date until `stop`; a hub that is away is looked for again. `ofAll`: also of those
+ * that were submitted elsewhere, which are only shown.
+ */
+export async function followHubRuns(
+  { project, databaseUrl, version }: HubPlace,
+  stop: AbortSignal,
+  { ofAll = false } = {},
+): Promise<void> {
+  const followed = new Map<string, Promise<unknown>>();
+  const interrupt = leavingAt(stop);
+  let opened: HubConnection | null = null;
+  const begin = async (connection: HubConnection, { runId, record }: OpenRun): Promise<void> => {
+    const run = await followedRun(project, connection, runId, record).catch(() => null);
+    if (run === null) return;
+    const following = followHubRun({ ...run, interrupt, subscribers: [], openPublisher: null }, connection, 'follow')
+      .catch(() => undefined)
+      .finally(() => followed.delete(runId));
+    followed.set(runId, following);
+  };
+  while (!stop.aborted) {
+    if (ofAll || (await openHubRuns(project)).length > followed.size)
+      opened ??= await openHubConnection({ databaseUrl, base: project.paths.base, version }).catch(() => null);
+    if (ofAll && opened !== null) await noteRuns(project, opened.database).catch(() => undefined);
+    const fresh = (await openHubRuns(project)).filter(({ runId }) => !followed.has(runId));
+    if (opened !== null) for (const run of fresh) await begin(opened, run);
+    await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
+  await Promise.all(followed.values());
+  await opened?.close();
+}
+
+/** So many of the newest. */
+const MOST_SHOWN = 200;
+
+/** Gives each run of the repository that the hub knows a folder here. */
+async function noteRuns({ paths, git }: Project, database: HubConnection['database']): Promise<void> {
+  const repository = await repositoryName(git);
+  const known = new Set(await runIds(paths));
+  const ids = await database.rows<{ id: string }>(
+    'SELECT id FROM agentos.runs WHERE repository = $1 AND documents IS NOT NULL ORDER BY id DESC LIMIT $2',
+    [repository, MOST_SHOWN],
+  );
+  for (const { id } of ids.filter((run) => !known.has(run.id))) {
+    const [row] = await database.rows<{ record: RunRecord }>('SELECT record FROM agentos.runs WHERE id = $1', [id]);
+    if (row === undefined) continue;
+    const record = { ...row.record, hub: { ...row.record.hub, isShownOnly: true } };
+    await writeFileAtomic(paths.run(id).record, `${JSON.stringify(record, null, 2)}\n`);
+  }
+}
+
+interface Attached extends HubPlace {
+  interrupt: Interruption;
+  subscribers: Subscriber[];
+}
+
+/** Follows a run that was left running to its end. Null: it was left again; undefined: there is no such run at the hub. */
+export async function attachToHub(
+  { project, databaseUrl, version, interrupt, subscribers }: Attached,
+  { runId, record }: { runId: string; record: RunRecord },
+): Promise<Summary | null | undefined> {
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    const run = await followedRun(project, connection, runId, record);
+    if (run === null) return undefined;
+    const openPublisher = await openPosting(project);
+    return await followHubRun({ ...run, interrupt, subscribers, openPublisher }, connection, 'follow');
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * Lets a decision be made here on an item that waits at the hub, and tells the hub of it: whichever checkout submits the item next, it
+ * resumes with the decision.
+ */
+export async function withHubJournal<T>(
+  { project, databaseUrl, version }: HubPlace,
+  id: ItemId,
+  decide: () => Promise<T>,
+): Promise<T> {
+  const { paths, git } = project;
+  await lookAtHub({ project, databaseUrl, version });
+  const connection = await openHubConnection({ databaseUrl, base: paths.base, version });
+  try {
+    const { database, checkout } = connection;
+    const repository = await repositoryName(git);
+    for (const workflow of STAGES) {
+      const file = paths.checkpoint(workflow, id);
+      const key = keyOf({ workflow, id });
+      const steps = inspectJournal(file) === null ? await readJournal(database, repository, key) : null;
+      if (steps === null || steps.length === 0) continue;
+      await writeCheckpoint(file, steps);
+      await noteCopy(database, repository, key, checkout);
+    }
+    const decided = await decide();
+    for (const workflow of STAGES) {
+      const steps = inspectJournal(paths.checkpoint(workflow, id))?.all ?? [];
+      const key = keyOf({ workflow, id });
+      const [busy] = await database.rows(
+        `SELECT 1 FROM agentos.items WHERE repository = $1 AND key = $2 AND state <> 'ended'`,
+        [repository, key],
+      );
+      if (steps.length === 0 || busy !== undefined) continue;
+      await database.transaction((sql) => addJournals(sql, { repository, checkout }, [{ key, steps }]));
+      await noteCopy(database, repository, key, checkout);
+    }
+    return decided;
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { missingAgent } from '../agent/programs/agents.ts';
+import { AgentosError } from '../core/errors.ts';
+import { keyOf } from '../core/item.ts';
+import { isAgent, parseModelSpec } from '../core/model-spec.ts';
+import type { Plan, PlannedItem } from '../core/plan.ts';
+import { requireModels } from '../models/require-models.ts';
+import { namesIn, staleTemporaryFiles } from '../process/files.ts';
+import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
+import { prepareStateFolder, requireOwnFolder } from '../process/state-folder.ts';
+import { type ItemSetting, isOpen, type Pipeline, settingOf, stagesAhead } from './pipeline.ts';
+import type { Project } from './project.ts';
+
+/** A configuration that items run with, and the roles that its models play. All items share one, except in an evaluation. */
+export type ModelUse = Pick<ItemSetting, 'config' | 'roles'>;
+
+/** What the stages that are ahead of these items need. */
+export function modelUses({ config }: Project, pipeline: Pipeline, items: readonly PlannedItem[]): ModelUse[] {
+  const ahead = stagesAhead(pipeline, items);
+  const settings = items.flatMap(({ id }) => ahead.map((stage) => settingOf(stage, id, config)));
+  return [...Map.groupBy(settings, (setting) => setting.config)].map(([own, same]) => ({
+    config: own,
+    roles: [...new Set(same.flatMap(({ roles }) => roles))],
+  }));
+}
+
+/** The models that the roles use. */
+export function modelsIn(uses: readonly ModelUse[]): string[] {
+  return uses.flatMap(({ config, roles }) => roles.map((role) => config.models[role]));
+}
+
+/** Throws if a model can't be used as configured; returns warnings. */
+export async function requirements({ childEnv }: Project, uses: readonly ModelUse[]): Promise<string[]> {
+  const warnings = new Set<string>();
+  for (const { config, roles } of uses) {
+    for (const warning of requireModels(config, roles)) warnings.add(warning);
+  }
+  for (const model of modelsIn(uses)) {
+    const missing = await missingAgent(model, childEnv['PATH']);
+    if (missing !== null) throw new AgentosError(missing);
+  }
+  return [...warnings];
+}
+
+/** The sandbox for programs of items. Rejects if one is required and none is found. */
+export async function openRunSandbox(
+  { config: { sandbox }, childEnv, paths }: Project,
+  startsPrograms: boolean,
+): Promise<{ tool: SandboxTool | null; warnings: string[] }> {
+  if (sandbox.mode === 'off' || (sandbox.mode === 'auto' && !startsPrograms)) return { tool: null, warnings: [] };
+  const found = await findSandbox(childEnv, paths.repository);
+  if (found.tool !== null) return { tool: found.tool, warnings: [] };
+  const { reason, todo } = found;
+  if (sandbox.mode === 'on') throw new AgentosError({ code: 'sandbox-missing', reason, todo });
+  return { tool: null, warnings: [withoutSandbox(found)] };
+}
+
+/** Whether set-up, tests, agents or commands may run for these items. */
+export function startsPrograms(pipeline: Pipeline, open: readonly PlannedItem[], uses: readonly ModelUse[]): boolean {
+  const isProgram = (model: string): boolean => {
+    const spec = parseModelSpec(model);
+    return spec.provider === 'command' || isAgent(spec);
+  };
+  return (
+    stagesAhead(pipeline, open).some(({ workflow }) => ['implement', 'land', 'react'].includes(workflow)) ||
+    modelsIn(uses).some(isProgram)
+  );
+}
+
+/** Makes the state folder, and saves the caches that planning has filled. */
+export async function prepareRunFolder({ paths, designs, issueCache }: Project): Promise<void> {
+  await requireOwnFolder(paths);
+  await prepareStateFolder(paths.base);
+  await designs.save();
+  await issueCache.startWriting();
+}
+
+/** Removes what killed runs left behind and no later run needs. A run does not fail if something can't be removed. */
+export async function sweep(project: Project, plan: Plan): Promise<void> {
+  const { paths } = project;
+  await sweepReading(project);
+  const folders = [
+    paths.locks,
+    paths.checkpoints,
+    paths.homes,
+    paths.worktrees,
+    join(paths.work, 'worktree-state'),
+    join(paths.repository, '.git', 'worktrees'),
+  ];
+  // Most runs find nothing, and don't load the code that looks more closely.
+  const found = await Promise.all([...folders.map(namesIn), staleTemporaryFiles(paths)]);
+  if (found.every((names) => names.length === 0)) return;
+  const { leftovers, removeAll } = await import('./clean/clean.ts');
+  const open = new Set(plan.items.filter(isOpen).map(keyOf));
+  await leftovers(project, [], open).then(
+    ({ candidates }) => removeAll(project, candidates, false),
+    () => undefined,
+  );
+}
+
+/** Removes the reading worktrees that no process uses. */
+export async function sweepReading({ paths, git }: Project): Promise<void> {
+  const states = await namesIn(join(paths.work, 'worktree-state'));
+  if (!states.some((name) => name.startsWith('reading-'))) return;
+  const { removeReadingWorktrees } = await import('../git/worktree/reading.ts');
+  await removeReadingWorktrees({ repository: git, paths }).catch(() => undefined);
+}

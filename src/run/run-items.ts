@@ -1,0 +1,185 @@
+import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
+import { codeOf, toErrorRecord } from '../core/errors.ts';
+import { sha256 } from '../core/hash.ts';
+import type { ItemId } from '../core/ids.ts';
+import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
+import { definedOnly } from '../core/json.ts';
+import { fingerprintsOf } from '../core/mask.ts';
+import type { PlannedItem } from '../core/plan.ts';
+import { wordingOf } from '../core/wording.ts';
+import { designFacts } from '../documents/lld/document.ts';
+import type { SandboxTool } from '../process/sandbox/sandbox.ts';
+import type { PromptFiles } from '../prompts/prompts.ts';
+import type { Issue } from '../source/port.ts';
+import type { ItemInput } from '../worker/adapters.ts';
+import type { TaskResult } from '../worker/protocol.ts';
+import { readLldText } from '../workflow/approved-lld.ts';
+import { type CollectedItem, type Pipeline, settingOf, stageAfter, stageOf, whyUnselected } from './pipeline.ts';
+import type { Project } from './project.ts';
+
+/** The end of a planned item that needs no worker, because it is done or can't be worked on; null: it needs one. */
+export async function endedAlready(item: PlannedItem, project: Project, pipeline: Pipeline): Promise<ItemEnd | null> {
+  const { workflow, state, error, solved } = item;
+  const plain = { attempts: 0, durationMs: 0, reason: null, error, outputs: [] };
+  if (state === 'unreadable' || state === 'not-ready') return { ...plain, status: 'failed' };
+  if (state === 'dropped') return { ...plain, status: 'skipped', reason: 'dropped by a person, for what it says now' };
+  if (solved !== null) return { ...plain, ...solved, status: 'skipped' };
+  if (state !== 'done') return null;
+  const { reason, outputs } = stageOf(pipeline, workflow).done;
+  return { ...plain, status: 'skipped', reason, outputs: await outputs(project, item) };
+}
+
+interface DoneElsewhere {
+  /** Null: the item still has to be done. */
+  result: TaskResult | null;
+  /** The text of the item, if it was read. */
+  issue: Issue | undefined;
+}
+
+/**
+ * Whether another run has done an item since the plan, or its service no longer offers it. A stage that another one follows counts
+ * as succeeded then, so that the item continues. `isSelected`: the item was selected by its labels, not named.
+ */
+export async function doneElsewhere(
+  { id, workflow }: Item,
+  { project, pipeline, isSelected }: { project: Project; pipeline: Pipeline; isSelected: boolean },
+): Promise<DoneElsewhere> {
+  const stage = stageOf(pipeline, workflow);
+  const [found] = await stage.collect(project, [id]).catch((error: unknown) => {
+    if (codeOf(error) !== 'issue-not-taken') throw error;
+    return [withdrawn(id, error)];
+  });
+  const issue = found?.issue;
+  const skipped = (reason: string): DoneElsewhere => ({ issue, result: { status: 'skipped', reason, outputs: [] } });
+  // Its label may have been removed since the plan.
+  const unselected = isSelected && issue !== undefined ? whyUnselected(project, issue) : null;
+  if (unselected !== null) return skipped(unselected);
+  if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
+    return skipped(wordingOf(found.error.problem).message);
+  if (found?.solved !== undefined) return { issue, result: { ...found.solved, status: 'skipped' } };
+  if (found?.state !== 'done' && found?.unposted === undefined) return { issue, result: null };
+  const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
+  return { issue, result: { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) } };
+}
+
+/** An issue that its service no longer offers. */
+function withdrawn(id: ItemId, error: unknown): CollectedItem {
+  const reason = wordingOf(toErrorRecord(error).problem).message;
+  return { id, title: id, chars: 0, error: null, state: 'already-done', solved: { reason, outputs: [] } };
+}
+
+/** What a worker may know of the gateway: its address and the item's own token, never a key. */
+export type ItemAccess = Pick<ItemInput, 'endpoints'> & { token: string };
+
+export interface RunItemsOptions {
+  project: Project;
+  pipeline: Pipeline;
+  runId: string;
+  /** Items were selected by their labels, not named. */
+  isSelected: boolean;
+  /** Read once: what a program of one item writes there must not reach the next. */
+  prompts: PromptFiles;
+  /** Null: programs of items run without a sandbox. */
+  sandbox: SandboxTool | null;
+  /** Called with the text that an item starts with. */
+  onRead: (id: ItemId, issue: Issue) => void;
+  /** Null: no gateway is needed. */
+  accessOf: (id: ItemId, models: readonly string[]) => ItemAccess | null;
+}
+
+/** What the coordinator has to know about the order of items. */
+type Order = Pick<PlannedItem, 'exclusive' | 'after' | 'digest'>;
+
+/** The items of a run as the coordinator takes them: each stage of an item is an item of its own. */
+export interface RunItems {
+  /** A stage of an item. It announces the stage that follows. */
+  stage(item: Item, order: Order): CoordinatedItem;
+  /** What the worker gets for a stage of an item. */
+  input(item: Item, digest?: string): Promise<ItemInput>;
+  /** The stage that follows one that has ended, if that succeeded and there is one. */
+  next(end: Pick<CoordinatedEnd, 'id' | 'status'>): CoordinatedItem[];
+  /** Called under the item's lock, before its first attempt. */
+  alreadyDone(item: Item): Promise<TaskResult | null>;
+}
+
+export function createRunItems(options: RunItemsOptions): RunItems {
+  const { project, pipeline } = options;
+  /** Texts that `alreadyDone` has just read for items that start now. */
+  const fresh = new Map<string, Issue>();
+
+  async function input({ workflow, id }: Item, digest?: string): Promise<ItemInput> {
+    const stage = stageOf(pipeline, workflow);
+    const issue = fresh.get(id) ?? (await stage.read?.(project, id));
+    // A later attempt reads it again.
+    fresh.delete(id);
+    if (issue !== undefined) options.onRead(id, issue);
+    await stage.dispatch?.(project, id);
+    const { config, roles, input: more } = settingOf(stage, id, project.config);
+    const { keys: _, endpoints: __, keyVariables: ___, ...shared } = config;
+    const access = options.accessOf(
+      id,
+      roles.map((role) => config.models[role]),
+    );
+    const existing = issue && (await stage.existing?.(project, issue));
+    return {
+      id,
+      runId: options.runId,
+      repository: project.paths.repository,
+      base: project.paths.base,
+      config: shared,
+      sandbox: options.sandbox,
+      token: access?.token ?? null,
+      endpoints: access?.endpoints ?? {},
+      fingerprints: fingerprintsOf(project.secrets().map((secret) => secret.reveal())),
+      prompts: options.prompts,
+      ...definedOnly({ digest, issue, existing }),
+      ...more,
+    };
+  }
+
+  const items: RunItems = {
+    input,
+    stage(item, { exclusive, after, digest }) {
+      const { workflow, id } = item;
+      const following = stageAfter(pipeline, workflow);
+      return {
+        id: keyOf(item),
+        task: { builtIn: workflow },
+        checkpoint: project.paths.checkpoint(workflow, id),
+        input: () => input(item, digest),
+        exclusive,
+        after: after.map((other) => `${workflow}-${other}`),
+        ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
+      };
+    },
+    next({ id: key, status }) {
+      const { workflow, id } = itemOf(key);
+      const following = stageAfter(pipeline, workflow);
+      if (following === undefined || status !== 'succeeded') return [];
+      return [items.stage({ workflow: following.workflow, id }, orderOf(project, id))];
+    },
+    async alreadyDone(item) {
+      const { result, issue } = await doneElsewhere(item, options);
+      if (issue !== undefined) fresh.set(item.id, issue);
+      return result;
+    },
+  };
+  return items;
+}
+
+export function itemOf(key: string): Item {
+  const item = itemOfKey(key);
+  if (item === null) throw new TypeError(`${key} is not the key of an item`);
+  return item;
+}
+
+/** By its design. A design that can't be read holds nothing up: its own stage refuses it. */
+function orderOf({ paths }: Project, id: ItemId): Order {
+  try {
+    const text = readLldText(paths.lld(id)) ?? '';
+    const { files, after } = designFacts(text);
+    return { exclusive: files, after, digest: sha256(text) };
+  } catch {
+    return { exclusive: [], after: [] };
+  }
+}

@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import type { ItemId } from '../../core/ids.ts';
+import { oneLine, unlinked } from '../../core/lines.ts';
+import { readFrontMatter } from '../../documents/header.ts';
+import { findDuplicates } from '../../documents/issue/duplicates.ts';
+import { withoutReviewLog } from '../../documents/revise/review-log.ts';
+import type { ExistingIssue } from '../../forge/port.ts';
+import { readText } from '../../process/text-file.ts';
+import { createBriefSource, parseIssue } from '../../source/directory.ts';
+import type { Issue } from '../../source/port.ts';
+import type { Project } from '../project.ts';
+import { postOnce } from './posts.ts';
+
+/** As much of an issue as is compared and shown. */
+const MOST_CHARS = 4_000;
+
+interface Created {
+  id: string;
+  url: string;
+  /** One with the same title was there, and not of our own. */
+  isThere: boolean;
+}
+
+/** In the text of an issue that was made from a brief: which one, and what it said then. */
+function briefMarker({ id, hash }: Pick<Issue, 'id' | 'hash'>): string {
+  return `<!-- agentos:brief ${id} ${hash.slice(0, 12)} -->`;
+}
+
+/** The issue that was created from what a brief says now; null: none was. */
+export async function createdFrom({ hosts }: Project, brief: Issue): Promise<string | null> {
+  return (await (await hosts.tracker()).findIssue(briefMarker(brief)))?.url ?? null;
+}
+
+/** Of the issues that are there, those that a brief looks like: a worker that drafts asks no service. */
+export async function existingLike({ hosts }: Project, brief: Pick<Issue, 'title' | 'body'>): Promise<ExistingIssue[]> {
+  const all = await (await hosts.tracker()).existing();
+  const known = all.map(({ id, title, body }) => ({ id, title, text: body, kind: 'issue' as const }));
+  const alike = new Set<string>(findDuplicates(brief, known).map(({ id }) => id));
+  return all.filter(({ id }) => alike.has(id)).map((issue) => ({ ...issue, body: issue.body.slice(0, MOST_CHARS) }));
+}
+
+/** Creates the reviewed issue, once; `file` is its text in the lineage. */
+export async function createIssue(project: Project, id: ItemId, file: string): Promise<Created> {
+  const { paths, hosts, mask } = project;
+  const tracker = await hosts.tracker();
+  const brief = await createBriefSource(paths.briefs).read(id);
+  const { body } = readFrontMatter(readText(resolve(paths.repository, file), paths.repository) ?? '');
+  const issue = withoutReviewLog(body);
+  const title = unlinked(oneLine(parseIssue(id, issue).title));
+  const marker = briefMarker(brief);
+  const key = { name: 'issue', inputs: { on: tracker.location, brief: brief.hash } };
+  const create = async (): Promise<Created> => {
+    const same = (await tracker.existing()).find((one) => wordsOf(one.title) === wordsOf(title));
+    if (same !== undefined) return { id: same.id, url: `${tracker.location}#${same.id}`, isThere: true };
+    const text = `${withoutTitle(issue)}\n\n${marker}\n`;
+    return { ...(await tracker.createIssue({ title: mask(title), body: mask(text) })), isThere: false };
+  };
+  const lookUp = async (): Promise<Created | null> => {
+    const own = await tracker.findIssue(marker);
+    return own === null ? null : { ...own, isThere: false };
+  };
+  return postOnce<Created>(paths, `${id}.brief`, key, create, lookUp);
+}
+
+function wordsOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+/** A service shows the title by itself. */
+function withoutTitle(text: string): string {
+  return text.trim().replace(/^# [^\n]*\n+/, '');
+}

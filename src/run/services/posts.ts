@@ -1,0 +1,155 @@
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../core/clock.ts';
+import { codeOf, usageError } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { parseJson } from '../../core/json.ts';
+import type { Paths } from '../../core/paths.ts';
+import type { Forge } from '../../forge/port.ts';
+import { pushBranch, pushUrl } from '../../git/push.ts';
+import { inspectJournal } from '../../journal/inspect.ts';
+import type { StepKey } from '../../journal/port.ts';
+import { openSqliteJournal } from '../../journal/sqlite.ts';
+import { makeFolder } from '../../process/files.ts';
+import type { Project } from '../project.ts';
+
+/*
+ * What was posted for an item, as a journal that stays: the intent is a step that was begun, the answer settles it. A program
+ * that finds it begun, or finds no journal at all, looks the post up before it posts.
+ */
+
+/** One item of a run, as what is posted for it needs it. */
+export interface Posting {
+  project: Project;
+  id: ItemId;
+  say: (text: string) => void;
+  signal: AbortSignal;
+}
+
+/** The journal of what was posted under a name. */
+export function postsFile({ base }: Pick<Paths, 'base'>, name: string): string {
+  return join(base, 'forge', `${name}.db`);
+}
+
+/** The last answer that was stored under a name; null: none. Looks, and writes nothing. */
+function posted(paths: Paths, name: string, step: string): unknown {
+  const found = inspectJournal(postsFile(paths, name))?.finished.findLast((one) => one.name === step);
+  return found === undefined ? null : parseJson(found.result);
+}
+
+/** The steps of a pull request. */
+export const STEPS = {
+  pushed: 'push',
+  opened: 'pull-request',
+  text: 'pull-request-text',
+  evidence: 'evidence',
+  ready: 'ready',
+  reaction: 'reaction',
+  reactionEnd: 'reaction-end',
+  answer: 'answer',
+} as const;
+
+export interface Pushed {
+  branch: string;
+  commit: string;
+}
+
+export interface Opened extends Pushed {
+  number: number;
+  url: string;
+}
+
+/** The pull request that this program opened for an item, or found. */
+export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened | null {
+  const { number, url, branch = '', commit = '' } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
+  return typeof number === 'number' && typeof url === 'string' ? { number, url, branch, commit } : null;
+}
+
+/** What this program last pushed for an item; null: nothing. */
+export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed | null {
+  const { branch, commit } = (posted(paths, id, STEPS.pushed) ?? {}) as Partial<Pushed>;
+  return typeof branch === 'string' && typeof commit === 'string' ? { branch, commit } : null;
+}
+
+/** What is still to be done for the pull request of an implementation: to open it, or to make it ready. */
+export type Unposted = 'pull-request' | 'ready';
+
+/** Null: nothing. */
+export function unpostedFor(project: Pick<Project, 'paths' | 'config'>, id: ItemId): Unposted | null {
+  const { open, ready } = project.config.remote.pr;
+  if (!open) return null;
+  if (openedFor(project, id) === null) return 'pull-request';
+  return ready === 'green' && posted(project.paths, id, STEPS.ready) === null ? 'ready' : null;
+}
+
+const MOST_TRIES = 3;
+const LOOK_AFTER_MS = 500;
+
+/**
+ * Posts the same thing once, however often it is asked for and whatever was cut off in between. `lookUp`: what is there already; null:
+ * nothing. A post without an answer of its own is stored with its inputs.
+ */
+export async function postOnce<T extends object>(
+  paths: Paths,
+  name: string,
+  key: StepKey & { inputs: object },
+  post: () => Promise<T | void>,
+  lookUp: () => Promise<T | null> = async () => null,
+): Promise<T> {
+  const file = postsFile(paths, name);
+  await makeFolder(dirname(file));
+  const journal = openSqliteJournal(file, { clock: systemClock });
+  const carryOut = async (): Promise<T> => {
+    const there = await lookUp();
+    if (there !== null) return there;
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await post()) ?? (key.inputs as T);
+      } catch (error) {
+        // Refused, perhaps because another process was faster; or not answered, and perhaps carried out.
+        const isUncertain = codeOf(error) === 'host-uncertain';
+        if (!isUncertain && codeOf(error) !== 'host-refused') throw error;
+        if (isUncertain) await sleep(LOOK_AFTER_MS * tries);
+        const found = await lookUp();
+        if (found !== null) return found;
+        if (!isUncertain || tries === MOST_TRIES) throw error;
+      }
+    }
+  };
+  try {
+    return (await journal.step(key, carryOut)).value;
+  } finally {
+    journal.close();
+  }
+}
+
+export const REMOTE = 'origin';
+
+/** The token, where git speaks HTTP with the service that it belongs to; ssh and folders have credentials of their own. */
+export async function headerFor({ git }: Project, forge: Forge): Promise<{ url: string; header: string } | null> {
+  const url = await pushUrl(git, REMOTE);
+  if (url === null) {
+    throw usageError(
+      'There is no remote origin to push to.',
+      'Add the repository that branches go to: git remote add origin <url>',
+    );
+  }
+  if (!/^https?:/.test(url)) return null;
+  const header = await forge.gitHeader();
+  return header !== null && URL.parse(url)?.host === new URL(header.url).host ? header : null;
+}
+
+/** `before`: what this program pushed to the branch before; null: nothing. A person who pushed there is not overwritten. */
+export async function pushOnce(
+  { project, signal }: Posting,
+  name: string,
+  forge: Forge,
+  pushed: Pushed,
+  before: string | null = null,
+): Promise<void> {
+  const { paths, git, childEnv: env } = project;
+  await postOnce(paths, name, { name: STEPS.pushed, inputs: pushed }, async () => {
+    const header = await headerFor(project, forge);
+    await pushBranch(git, { remote: REMOTE, ...pushed, before, header, env, signal });
+  });
+}

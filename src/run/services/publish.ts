@@ -1,0 +1,256 @@
+import { existsSync } from 'node:fs';
+import { relative } from 'node:path';
+import { toErrorRecord } from '../../core/errors.ts';
+import type { AgentosEvent, ItemFinished, Subscriber } from '../../core/events.ts';
+import { isFailure } from '../../core/exit-code.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { Item } from '../../core/item.ts';
+import type { WorkflowName } from '../../core/paths.ts';
+import type { RunState } from '../../core/run-state.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { commentMarker, type IssueComment, writeIssueComment } from '../../documents/post/issue-comment.ts';
+import type { Posted, StateLabel, Tracker } from '../../forge/port.ts';
+import type { Issue } from '../../source/port.ts';
+import type { ItemInput } from '../../worker/adapters.ts';
+import type { TaskResult } from '../../worker/protocol.ts';
+import type { Project } from '../project.ts';
+import { waitingItem } from '../standing/waiting-item.ts';
+import { createIssue } from './created-issue.ts';
+import { type Posting, postOnce } from './posts.ts';
+import { openLandingRequest, openPullRequest } from './pull-request.ts';
+import { finishReaction } from './reactions.ts';
+
+export interface PublisherOptions {
+  project: Project;
+  runId: string;
+  state: RunState;
+  /** Flags that say where, for commands to copy. */
+  place: readonly string[];
+  onNotice: (item: Item, text: string) => void;
+  onWarning: (text: string) => void;
+  /** What was handed to the worker of an item. */
+  inputOf: (item: Item) => Pick<ItemInput, 'landing' | 'reaction'> | undefined;
+}
+
+/** What a run writes to services. Only the parent has one: no worker holds a token. */
+export interface Publisher {
+  /** Follows the items. */
+  subscriber: Subscriber;
+  /** An item starts with this text. */
+  read(id: ItemId, issue: Issue): void;
+  /** What follows an item that ended well, before its end: a pull request. */
+  complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult>;
+  /** Resolves when everything is posted, or the time is up. */
+  close(patienceMs: number): Promise<void>;
+}
+
+/** What is shown of an item that starts. */
+const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = new Map([
+  ['lld', { state: 'it is being designed', label: 'agentos:designing' }],
+  ['implement', { state: 'it is being implemented', label: 'agentos:implementing' }],
+  ['react', { state: 'its pull request is being revised', label: 'agentos:implementing' }],
+]);
+
+type Shown = Pick<IssueComment, 'state' | 'reason' | 'question'> & {
+  /** Undefined: it stays as it is. */
+  label?: StateLabel | null;
+};
+
+/** Rejects, before anything is paid for, where what is to be written can't be. */
+export async function requireWriting({ config, hosts }: Project): Promise<Tracker | null> {
+  const { comment, create, pr } = config.remote;
+  const tracker = comment || create ? await hosts.tracker() : null;
+  await tracker?.requireWrite();
+  if (pr.open) await (await hosts.forge()).requireWrite();
+  return comment ? tracker : null;
+}
+
+export function createPublisher(
+  { project, runId, state, place, onNotice, onWarning, inputOf }: PublisherOptions,
+  tracker: Tracker | null,
+): Publisher {
+  const { paths, config, mask } = project;
+  const queues = new Map<ItemId, { next: Shown | null; work: Promise<void> | null }>();
+  const requests = new Map<string, Awaited<ReturnType<typeof openPullRequest>>>();
+  const landed = new Map<string, Map<string, string | null>>();
+  const others = new Set<Promise<void>>();
+
+  const warn = (what: string, error: unknown): void => {
+    const { message } = wordingOf(toErrorRecord(error).problem);
+    onWarning(mask(`${what}: ${message}`));
+  };
+  const follow = (work: Promise<unknown>, what: string): void => {
+    const settled = work.then(
+      () => undefined,
+      (error: unknown) => warn(what, error),
+    );
+    others.add(settled);
+    void settled.then(() => others.delete(settled));
+  };
+
+  /** Only the latest is posted: what it replaces would be edited away at once. */
+  function show(id: ItemId, shown: Shown): void {
+    if (tracker === null) return;
+    const queue = queues.get(id) ?? { next: null, work: null };
+    queues.set(id, queue);
+    queue.next = shown;
+    queue.work ??= (async () => {
+      for (let next = queue.next; next !== null; next = queue.next) {
+        queue.next = null;
+        await post(tracker, id, next).catch((error: unknown) => warn(`the comment on ${id} is not up to date`, error));
+      }
+      queue.work = null;
+    })();
+  }
+
+  async function post(to: Tracker, id: ItemId, { label, ...shown }: Shown): Promise<void> {
+    const request = requests.get(id) ?? null;
+    const lld = paths.lld(id);
+    const path = relative(paths.repository, lld);
+    const text = writeIssueComment({
+      ...shown,
+      id,
+      runId,
+      design: existsSync(lld) ? { path, url: request?.lldUrl ?? null } : null,
+      branch: request?.branch ?? null,
+      pullRequest: request?.url ?? null,
+      costUsd: state.items.get(id)?.costUsd ?? null,
+    });
+    await stick(to, id, mask(text));
+    if (label !== undefined) await to.setState(id, label);
+  }
+
+  /** The one comment of the item gets this text, whether it is there or was deleted. */
+  async function stick(to: Tracker, id: ItemId, text: string): Promise<void> {
+    for (let gone: string | null = null; ; ) {
+      let isNew = false;
+      const add = async (): Promise<Posted> => {
+        const made = await to.addComment(id, text);
+        isNew = true;
+        return made;
+      };
+      const inputs: object = { on: to.location, id, gone };
+      const there = () => to.findComment(id, commentMarker(id));
+      const { id: comment }: Posted = await postOnce<Posted>(paths, id, { name: 'comment', inputs }, add, there);
+      if (isNew || gone === comment || (await to.editComment(id, comment, text))) return;
+      gone = comment;
+    }
+  }
+
+  function onFinished(id: ItemId, event: ItemFinished & { workflow: Item['workflow'] }): void {
+    const { status, reason, error, workflow, attempts, goesOnWith } = event;
+    const isPosted = requests.has(id);
+    if (goesOnWith !== undefined || (attempts === 0 && !isPosted)) return;
+    const plain = { reason, question: null };
+    if (status === 'discuss') {
+      const asked = waitingItem(paths, id, [workflow])?.question ?? null;
+      const question = asked && {
+        reason: asked.reason,
+        openQuestions: asked.openQuestions,
+        canApprove: asked.obstacle === null,
+        canRevise: asked.canRevise !== false,
+      };
+      show(id, { ...plain, state: 'waiting for a person', label: 'agentos:waiting', question });
+    } else if (isFailure(status)) {
+      const why = error === null ? reason : wordingOf(error.problem).message;
+      show(id, { ...plain, state: `failed (${status})`, reason: why, label: 'agentos:failed' });
+    } else if (isPosted || workflow === 'react')
+      show(id, { ...plain, state: 'a pull request is open', reason: null, label: 'agentos:pr' });
+    else if (status === 'succeeded') {
+      const made = workflow === 'implement' ? 'implemented on a branch' : 'the design is approved';
+      show(id, { ...plain, state: made, label: null });
+    } else if (status === 'skipped') show(id, { ...plain, state: 'nothing to do', label: null });
+    else show(id, { ...plain, state: 'stopped; the next run resumes it' });
+  }
+
+  async function created(item: Item, result: TaskResult): Promise<TaskResult> {
+    const [file = ''] = result.outputs;
+    if (result.status !== 'succeeded' || !file.endsWith('-final.md')) return result;
+    const { url, isThere } = await createIssue(project, item.id, file);
+    if (!isThere) return { ...result, outputs: [url, ...result.outputs] };
+    const reason = `${url} has the same title: no other issue was created`;
+    return { ...result, status: 'skipped', reason, outputs: [url, ...result.outputs] };
+  }
+
+  const postingFor = (item: Item, signal: AbortSignal): Posting => ({
+    project,
+    id: item.id,
+    say: (text) => onNotice(item, text),
+    signal,
+  });
+
+  async function land(item: Item, branch: string | undefined, signal: AbortSignal): Promise<string | null> {
+    const landing = inputOf(item)?.landing;
+    if (landing === undefined || branch === undefined) return null;
+    const out = landed.get(item.id) ?? new Map<string, string | null>();
+    return openLandingRequest(postingFor(item, signal), { landing, branch, out });
+  }
+
+  /** Of a landing that is not whole, what is on its branch is posted all the same. */
+  function onLanding(id: ItemId, event: AgentosEvent & { item: string }): void {
+    if (!config.remote.pr.open) return;
+    if (event.type === 'branch-landed') {
+      const why = event.error === null ? (event.reason ?? event.status) : wordingOf(event.error.problem).message;
+      const parts = landed.get(id) ?? new Map<string, string | null>();
+      landed.set(id, parts.set(event.id, event.status === 'succeeded' ? null : why));
+    } else if (event.type === 'item-finished' && event.error?.problem.code === 'landing-incomplete') {
+      const { branch } = event.error.problem;
+      const work = land({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
+      follow(work, `no pull request was opened for ${branch}`);
+    }
+  }
+
+  async function complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
+    const { create, pr } = config.remote;
+    const isDone = result.status === 'succeeded' || result.status === 'skipped';
+    const withOutput = (url: string): TaskResult => ({ ...result, outputs: [...result.outputs, url] });
+    if (create && item.workflow === 'issue') return created(item, result);
+    if (item.workflow === 'react') {
+      const reaction = inputOf(item)?.reaction;
+      if (reaction === undefined || result.reaction === undefined) return result;
+      await finishReaction(postingFor(item, signal), reaction, result.reaction);
+      return withOutput(reaction.url);
+    }
+    if (!pr.open) return result;
+    if (item.workflow === 'land') {
+      const url = await land(item, result.outputs[0], signal);
+      return url === null ? result : withOutput(url);
+    }
+    const request =
+      item.workflow === 'implement' && isDone ? await openPullRequest(postingFor(item, signal), place) : null;
+    if (request === null) return result;
+    requests.set(item.id, request);
+    return { ...withOutput(request.url), status: 'succeeded', reason: null };
+  }
+
+  return {
+    subscriber(event: AgentosEvent) {
+      if (!('item' in event)) return;
+      const id = parseItemId(event.item);
+      if (event.workflow === 'land') onLanding(id, event);
+      if (!STATES.has(event.workflow)) return;
+      if (event.type === 'item-started') {
+        show(id, { state: '', ...STATES.get(event.workflow), reason: null, question: null });
+      } else if (event.type === 'item-finished') onFinished(id, event);
+    },
+    read(id, { facts }) {
+      if (tracker === null || facts === undefined) return;
+      for (const comment of [...facts.comments.used, ...facts.commands.map((command) => command.id)]) {
+        const read = postOnce(paths, `${id}.read`, { name: 'read', inputs: { comment } }, () =>
+          tracker.markRead(id, comment),
+        );
+        follow(read, `a comment on ${id} is not marked as read`);
+      }
+    },
+    complete,
+    async close(patienceMs) {
+      const all = (): Promise<unknown>[] => [...others, ...[...queues.values()].flatMap(({ work }) => work ?? [])];
+      const late = new Promise<'late'>((resolve) => setTimeout(() => resolve('late'), patienceMs).unref());
+      while (all().length > 0) {
+        if ((await Promise.race([Promise.all(all()), late])) !== 'late') continue;
+        onWarning('not everything was posted in time: the next run posts it');
+        return;
+      }
+    },
+  };
+}

@@ -1,0 +1,241 @@
+import { relative } from 'node:path';
+import { codeOf } from '../../core/errors.ts';
+import { type ItemId, parseItemId } from '../../core/ids.ts';
+import type { Landing } from '../../core/landing.ts';
+import { readHeader } from '../../documents/header.ts';
+import { designFacts } from '../../documents/lld/document.ts';
+import { landingBody } from '../../documents/post/landing.ts';
+import { evidenceOf, pullRequestBody, pullRequestTitle } from '../../documents/post/pull-request.ts';
+import type { Forge, NewPullRequest, PullRequest } from '../../forge/port.ts';
+import { isAncestor } from '../../git/branches.ts';
+import { checkoutOf, readAt } from '../../git/repository.ts';
+import { readLldFile } from '../../workflow/approved-lld.ts';
+import { implementationsOf } from '../../workflow/implementations.ts';
+import type { Project } from '../project.ts';
+import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce, STEPS } from './posts.ts';
+
+/**
+ * Pushes the branch of an implementation and opens its pull request, unless that was done. Null: there is no such branch here.
+ * `place`: flags that say where, for commands to copy.
+ */
+export async function openPullRequest(
+  posting: Posting,
+  place: readonly string[],
+): Promise<(Opened & { lldUrl: string }) | null> {
+  const { project, id } = posting;
+  const { paths, hosts, config } = project;
+  const found = await finishedBranch(project, id);
+  if (found === null) return null;
+  const { branch, commit } = found;
+  const forge = await hosts.forge();
+  await pushUnlessNewer(posting, forge, found);
+  const texts = await textsOf(project, id, branch);
+  const requestTo = (base: string) => requestFor(posting, forge, { branch, base, place, ...texts });
+  const opened = await openOnce(posting, id, forge, branch, async () => requestTo(await baseBranch(project, forge)));
+  // What follows is the same however often it is done.
+  if (opened.commit !== commit) {
+    const text = await requestTo('');
+    await postOnce(paths, id, { name: STEPS.text, inputs: { commit } }, () => forge.rewrite(opened.number, text));
+  }
+  const evidence = { ...evidenceOf(texts.report), url: opened.url };
+  await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () => forge.setEvidence(commit, evidence));
+  if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(posting, forge, opened);
+  return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
+}
+
+/** A branch that was made of several, and what became of each of them. */
+export interface LandedRequest {
+  landing: Landing;
+  branch: string;
+  /** By the id of its item; null: it is in. */
+  out: ReadonlyMap<string, string | null>;
+}
+
+/** Pushes the branch of a landing and opens a pull request that closes what is on it, unless that was done. */
+export async function openLandingRequest(posting: Posting, { landing, branch, out }: LandedRequest): Promise<string> {
+  const { project, id } = posting;
+  const { git, hosts, config, source, mask } = project;
+  const forge = await hosts.forge();
+  const commit = await git.text(['rev-parse', `refs/heads/${branch}`]);
+  const name = `land-${id}`;
+  await pushOnce(posting, name, forge, { branch, commit });
+  const isRemote = config.remote.source !== null;
+  const parts = landing.branches.map((one) => ({
+    id: one.id,
+    title: one.title,
+    reason: out.get(one.id) ?? null,
+    closing: isRemote ? forge.closing(source.location, parseItemId(one.id)) : null,
+    request: openedFor(project, parseItemId(one.id))?.url ?? null,
+  }));
+  const ids = parts.filter(({ reason }) => reason === null).map((one) => one.id);
+  const { url } = await openOnce(posting, name, forge, branch, async () => ({
+    branch,
+    base: (await forge.branchHead(landing.onto)) === null ? await forge.defaultBranch() : landing.onto,
+    title: mask(`Land ${ids.join(', ')}`.slice(0, 200)),
+    body: mask(landingBody(parts)),
+    isDraft: config.remote.pr.ready === 'never',
+  }));
+  return url;
+}
+
+/** A merged one answers the branch for good; one that a person closed is not opened again either. */
+async function openOnce(
+  { project, say }: Posting,
+  name: string,
+  forge: Forge,
+  branch: string,
+  requestOf: () => Promise<NewPullRequest>,
+): Promise<Opened> {
+  const asOpened = ({ number, url, branch: of, head }: PullRequest): Opened => ({
+    number,
+    url,
+    branch: of,
+    commit: head,
+  });
+  const opened = await postOnce<Opened>(
+    project.paths,
+    name,
+    { name: STEPS.opened, inputs: { branch } },
+    async () => asOpened(await openDraft(forge, await requestOf(), say)),
+    async () => {
+      const own = (await forge.pullRequestsOf(branch)).filter(({ isOwn }) => isOwn);
+      const found = own.find(({ state }) => state !== 'closed') ?? own[0];
+      return found === undefined ? null : asOpened(found);
+    },
+  );
+  say(`pull request ${opened.url}`);
+  return opened;
+}
+
+/** Once it is pushed the branch is its reviewers' too: whatever they added to it is theirs, and nothing is pushed again. */
+async function pushUnlessNewer(posting: Posting, forge: Forge, { branch, commit }: Pushed): Promise<void> {
+  const { project, id } = posting;
+  const last = pushedFor(project, id);
+  const before = last?.branch === branch ? last.commit : null;
+  // Also where a reaction pushed something on top of it since.
+  if (before === commit || (before !== null && (await isAncestor(project.git, commit, before)))) return;
+  await pushOnce(posting, id, forge, { branch, commit }, before);
+}
+
+/** The branch here that implements the approved design. */
+async function finishedBranch(project: Project, id: ItemId): Promise<Pushed | null> {
+  const lld = await readLldFile(project.paths.lld(id));
+  const all = (await implementationsOf(project, [id])).get(id) ?? [];
+  const own = all.findLast(({ ref, lldHash }) => ref.startsWith('refs/heads/') && lldHash === lld?.header.bodyHash);
+  if (own === undefined) return null;
+  return { branch: own.ref.slice('refs/heads/'.length), commit: await project.git.text(['rev-parse', own.ref]) };
+}
+
+/** What the checkout is on, where the service has that branch too. */
+async function baseBranch({ git }: Project, forge: Forge): Promise<string> {
+  const { name } = await checkoutOf(git);
+  const usual = await forge.defaultBranch();
+  return name === usual || (await forge.branchHead(name)) === null ? usual : name;
+}
+
+interface BranchTexts {
+  lld: string;
+  lldPath: string;
+  report: string;
+  template: string | null;
+}
+
+const TEMPLATES = [
+  '.github/pull_request_template.md',
+  '.github/PULL_REQUEST_TEMPLATE.md',
+  'pull_request_template.md',
+  'PULL_REQUEST_TEMPLATE.md',
+  'docs/pull_request_template.md',
+  'docs/PULL_REQUEST_TEMPLATE.md',
+  '.gitlab/merge_request_templates/Default.md',
+];
+
+/** As the branch has them: what a reviewer sees is what is summed up. */
+async function textsOf({ paths, git }: Project, id: ItemId, branch: string): Promise<BranchTexts> {
+  const ref = `refs/heads/${branch}`;
+  const [report = null, ...templates] = await readAt(git, [
+    { ref, path: paths.report(id) },
+    ...TEMPLATES.map((path) => ({ ref, path })),
+  ]);
+  const lldPath = readHeader(report ?? '').header.lld ?? relative(paths.repository, paths.lld(id));
+  const [lld = null] = await readAt(git, [{ ref, path: lldPath }]);
+  return { lld: lld ?? '', lldPath, report: report ?? '', template: templates.find((text) => text !== null) ?? null };
+}
+
+async function requestFor(
+  { project, id }: Posting,
+  forge: Forge,
+  {
+    branch,
+    base,
+    place,
+    lld,
+    lldPath,
+    report,
+    template,
+  }: BranchTexts & {
+    branch: string;
+    base: string;
+    place: readonly string[];
+  },
+): Promise<NewPullRequest> {
+  const { paths, source, config, mask } = project;
+  const isRemote = config.remote.source !== null;
+  const issue = isRemote ? await project.issueCache.lastKnown.read(id).catch(() => null) : null;
+  const body = pullRequestBody({
+    id,
+    closing: isRemote ? forge.closing(source.location, id) : null,
+    issueUrl: issue?.facts?.url ?? null,
+    lld,
+    report,
+    lldUrl: forge.fileUrl(branch, lldPath),
+    reportUrl: forge.fileUrl(branch, paths.report(id)),
+    place,
+    template,
+  });
+  const title = pullRequestTitle(id, designFacts(lld).title);
+  return { branch, base, title: mask(title), body: mask(body), isDraft: config.remote.pr.ready !== 'at-once' };
+}
+
+/** Some repositories take no drafts, and don't say so in a form that could be told. */
+async function openDraft(forge: Forge, request: NewPullRequest, say: Posting['say']): Promise<PullRequest> {
+  try {
+    return await forge.open(request);
+  } catch (error) {
+    if (!request.isDraft || codeOf(error) !== 'host-refused') throw error;
+    const made = await forge.open({ ...request, isDraft: false }).catch(() => null);
+    if (made === null) throw error;
+    say('the repository takes no drafts: the pull request is an ordinary one');
+    return made;
+  }
+}
+
+/** Files by which a repository has checks that may not have reported yet. */
+const CI_FILES = [
+  '.github/workflows',
+  '.gitlab-ci.yml',
+  '.circleci',
+  '.travis.yml',
+  'azure-pipelines.yml',
+  'Jenkinsfile',
+];
+
+/** Makes a draft ready when its checks have passed. No check at all is no pass where there is CI. */
+async function makeReadyIfGreen({ project, id, say }: Posting, forge: Forge, opened: Opened): Promise<void> {
+  const request = await forge.pullRequest(opened.number);
+  const { number, state } = request;
+  const isReady = state !== 'open' || !request.isDraft;
+  if (!isReady) {
+    const checks = await forge.checks(request.head, request.base);
+    const waiting = checks.filter((check) => check.state !== 'passed').map((check) => `${check.name} (${check.state})`);
+    if (waiting.length > 0) return say(`the pull request stays a draft: ${waiting.join(', ')}`);
+    const ci = ['ls-tree', '--name-only', request.head, '--', ...CI_FILES];
+    const hasCi = checks.length === 0 && (await project.git.text(ci).catch(() => '')) !== '';
+    if (hasCi) return say('the pull request stays a draft until its checks have reported');
+  }
+  await postOnce(project.paths, id, { name: STEPS.ready, inputs: { number } }, async () => {
+    if (!isReady) await forge.makeReady(request);
+    return { state };
+  });
+  if (!isReady) say('the pull request is ready for review');
+}

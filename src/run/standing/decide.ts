@@ -1,0 +1,201 @@
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { systemClock } from '../../core/clock.ts';
+import { AgentosError } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
+import { type Decision, type DecisionKind, decisionOf } from '../../documents/decision.ts';
+import { bodyHash, readFrontMatter, writeFrontMatter } from '../../documents/header.ts';
+import { personOf } from '../../git/repository.ts';
+import { openSqliteJournal } from '../../journal/sqlite.ts';
+import { writeFileAtomic } from '../../process/files.ts';
+import { lockItem } from '../../process/lock.ts';
+import { requireInside } from '../../process/text-file.ts';
+import { createBriefSource } from '../../source/directory.ts';
+import type { Issue } from '../../source/port.ts';
+import { isApprovedForAnother, readLldFile, readLldText } from '../../workflow/approved-lld.ts';
+import { nextVersionNumber, placeVersion, versionName } from '../../workflow/lineage.ts';
+import { lastRunOf } from '../history/run-history.ts';
+import type { Project } from '../project.ts';
+import { type WaitingItem, waitingItem } from './waiting-item.ts';
+
+export interface Word {
+  kind: DecisionKind;
+  reason: string | null;
+  change: string | null;
+}
+
+/** Who decided, where that is not the person at this machine. */
+interface Decider {
+  by: string;
+  at: string;
+}
+
+interface Decided {
+  workflow: WorkflowName;
+  decision: Decision;
+  /** The file that tells of it, relative to the repository. */
+  lineage: string;
+  /** It takes the place of an earlier one, which no run has used. */
+  replaces: boolean;
+  /** The LLD that counts for the new text of its issue, relative to the repository: nothing has to run. */
+  kept: string | null;
+}
+
+/**
+ * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
+ * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
+ */
+export async function decide(project: Project, id: ItemId, word: Word, who: Decider | null = null): Promise<Decided> {
+  const { paths } = project;
+  const found = waitingItem(paths, id);
+  if (found === null) {
+    refuseIfLocked(paths, id);
+    const issue = word.kind === 'approve' ? await outgrownIssue(project, id) : null;
+    if (issue === null) throw await notWaiting(paths, id);
+    if (word.reason === null)
+      throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
+    const asked = `Issue ${id} says something else than when its LLD was approved.`;
+    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word, who);
+    const { lineage, path } = await keepLld(project, id, decision);
+    return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
+  }
+  const { workflow } = found;
+  const lock = lockItem(paths, { workflow, id });
+  try {
+    // A run may have gone on between the look and the lock.
+    const waiting = waitingItem(paths, id);
+    if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
+    await refuseUnfit(project, waiting, word);
+    const { question, decided } = waiting;
+    const decision = await decisionFor(project, question, word, who);
+    if (decided.length > 0) decision.replaced = decided;
+    const folder = join(paths.repository, question.folder);
+    requireInside(folder, paths.lineages);
+    const number = placeVersion(folder, question.number + decided.length, 'verdict', decision.document).number;
+    const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
+    // The journal first: by it the decision is taken, and a run writes the file if we could not.
+    if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
+    await writeFileAtomic(join(paths.repository, lineage), decision.document);
+    return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
+  } finally {
+    lock.release();
+  }
+}
+
+/** Throws what `decide` would refuse for an item that waits; records nothing. */
+export async function requireDecidable(project: Project, id: ItemId, word: Word): Promise<void> {
+  const waiting = waitingItem(project.paths, id);
+  if (waiting === null) throw await notWaiting(project.paths, id);
+  await refuseUnfit(project, waiting, word);
+}
+
+async function settle(paths: Paths, { workflow, id, step }: WaitingItem, decision: Decision): Promise<boolean> {
+  const journal = openSqliteJournal(paths.checkpoint(workflow, id), { clock: systemClock });
+  try {
+    return await journal.settle(step, decision);
+  } finally {
+    journal.close();
+  }
+}
+
+async function decisionFor(
+  { git, mask }: Project,
+  { id, title, reason }: Pick<WaitingItem['question'], 'id' | 'title' | 'reason'>,
+  word: Word,
+  who: Decider | null,
+): Promise<Decision> {
+  const masked = (text: string | null): string | null => (text === null ? null : mask(text));
+  return decisionOf({
+    kind: word.kind,
+    reason: masked(word.reason),
+    change: masked(word.change),
+    by: who?.by ?? (await personOf(git)),
+    at: who?.at ?? new Date().toISOString(),
+    id,
+    title,
+    asked: reason,
+  });
+}
+
+async function refuseUnfit(project: Project, { workflow, id, question }: WaitingItem, word: Word): Promise<void> {
+  const refuse = (why: 'changed' | 'checks' | 'questions' | 'recorded', detail: string): never => {
+    throw new AgentosError({ code: 'decision-refused', id, workflow, why, detail });
+  };
+  if ((await inputHash(project, workflow, id)) !== question.input) refuse('changed', '');
+  if (word.kind === 'revise' && question.canRevise === false) refuse('recorded', '');
+  if (word.kind !== 'approve') return;
+  if (question.obstacle !== null) refuse('checks', question.obstacle);
+  if (question.openQuestions.length > 0 && word.reason === null)
+    refuse('questions', question.openQuestions.join(' / '));
+}
+
+/** Of what the item is made from, as it is now. */
+export async function inputHash({ paths, source }: Project, workflow: WorkflowName, id: ItemId): Promise<string> {
+  switch (workflow) {
+    case 'issue':
+      return (await createBriefSource(paths.briefs).read(id)).hash;
+    case 'lld':
+    case 'eval':
+    case 'land':
+      return (await source.read(id)).hash;
+    case 'react':
+      return waitingItem(paths, id, ['react'])?.question.input ?? '';
+    case 'implement':
+      return bodyHash(readFrontMatter(readLldText(paths.lld(id)) ?? '').body);
+  }
+}
+
+/** Who is at it says more than that it does not wait. */
+function refuseIfLocked(paths: Paths, id: ItemId): void {
+  for (const workflow of WORKFLOWS) {
+    if (!existsSync(paths.checkpoint(workflow, id))) continue;
+    lockItem(paths, { workflow, id }).release();
+  }
+}
+
+async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
+  return new AgentosError({ code: 'not-waiting', id, last: await lastRunOf(paths, id) });
+}
+
+/** The issue as it is now, where its LLD was approved for another text of it; else null. */
+async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Issue | null> {
+  const lld = await readLldFile(paths.lld(id));
+  if (lld === null) return null;
+  const issue = await source.read(id).catch(() => null);
+  return issue !== null && isApprovedForAnother(lld, issue) ? issue : null;
+}
+
+interface KeptLld {
+  /** The file that tells of it, and the LLD; relative to the repository. */
+  lineage: string;
+  path: string;
+}
+
+/** Lets an approved LLD count for what its issue says now, in a person's name. No model is asked. */
+async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
+  const { paths, mask } = project;
+  const lock = lockItem(paths, { workflow: 'lld', id });
+  try {
+    // A run may have replaced the LLD between the look and the lock.
+    const issue = await outgrownIssue(project, id);
+    if (issue === null) throw new AgentosError({ code: 'not-waiting', id, last: null });
+    const folder = paths.lineage(id);
+    const number = nextVersionNumber(folder);
+    const verdict = join(folder, versionName(number + 1, 'verdict'));
+    // With this text the next change is compared.
+    await writeFileAtomic(join(folder, versionName(number, 'issue')), ended(mask(issue.raw)));
+    await writeFileAtomic(verdict, decision.document);
+    const { fields, body } = readFrontMatter(readLldText(paths.lld(id)) ?? '');
+    const { by, reason } = decision;
+    const kept = { ...fields, issueHash: issue.hash, keptBy: by, keptBecause: reason };
+    await writeFileAtomic(paths.lld(id), writeFrontMatter(body, kept));
+    return { lineage: relative(paths.repository, verdict), path: relative(paths.repository, paths.lld(id)) };
+  } finally {
+    lock.release();
+  }
+}
+
+function ended(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}

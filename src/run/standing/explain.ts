@@ -1,0 +1,157 @@
+import { codeOf, toErrorRecord } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import type { ItemDetail } from '../../core/summary.ts';
+import { wordingOf } from '../../core/wording.ts';
+import type { Issue, IssueFacts } from '../../source/port.ts';
+import { pipelineNamed } from '../batches/pipelines.ts';
+import { serviceState, whyUnselected } from '../pipeline.ts';
+import { planBatch } from '../plan-batch.ts';
+import { type Project, withCachedIssues } from '../project.ts';
+import { openedFor } from '../services/posts.ts';
+import { detailOf } from './item-standing.ts';
+
+/** Why an item is taken or not, and what comes next. */
+export interface Explanation {
+  id: ItemId;
+  title: string | null;
+  /** Where the issue is. */
+  source: string;
+  url: string | null;
+  /** Why the issue could not be read now, so that all of this is as it was last read; null: it was. */
+  offline: string | null;
+  /** A run would do something about it. */
+  taken: boolean;
+  why: string;
+  waitsFor: ItemDetail['waitsFor'] | 'issue';
+  next: string;
+  state: ItemDetail['state'] | null;
+  question: ItemDetail['question'];
+  lld: string | null;
+  branch: string | null;
+  pullRequests: { number: number; url: string; state: string }[];
+  blockedBy: string[];
+  doubt: string | null;
+  comments: { used: number; leftOut: number; ignoredCommands: number };
+}
+
+/** Rejects where there is no such item. Looks, and writes nothing. */
+export async function explain(project: Project, id: ItemId, place: readonly string[]): Promise<Explanation> {
+  const { source } = project;
+  const { issue, error, offline } = await readIssue(project, id);
+  const seen = offline === null ? project : withCachedIssues(project);
+  const detail = error === null ? await detailOf(seen, id, place) : null;
+  if (issue === null && error === null && detail === null) await source.read(id);
+  const facts = issue?.facts;
+  const opened = openedFor(project, id);
+  const known = facts?.answeredBy ?? [];
+  const isListed = opened === null || known.some(({ url }) => url === opened.url);
+  const verdict = await verdictOf(seen, id, { issue, error, detail });
+  return {
+    id,
+    title: issue?.title ?? detail?.title ?? null,
+    source: source.location,
+    url: facts?.url ?? null,
+    offline,
+    ...verdict,
+    state: detail?.state ?? null,
+    question: detail?.question ?? null,
+    lld: detail?.lld ?? null,
+    branch: detail?.branch ?? null,
+    pullRequests: isListed ? known : [...known, { ...opened, state: 'opened by this program' }],
+    blockedBy: facts?.blockedBy ?? [],
+    doubt: facts?.doubt ?? null,
+    comments: commentsOf(facts),
+  };
+}
+
+function commentsOf(facts: IssueFacts | undefined): Explanation['comments'] {
+  const { used = [], leftOut = 0 } = facts?.comments ?? {};
+  return { used: used.length, leftOut, ignoredCommands: facts?.ignoredCommands ?? 0 };
+}
+
+interface Read {
+  issue: Issue | null;
+  /** Why it is no item, in words. */
+  error: string | null;
+  offline: string | null;
+}
+
+/** As it is now; where the service can't be read, as it was last read. */
+async function readIssue({ source, issueCache }: Project, id: ItemId): Promise<Read> {
+  try {
+    return { issue: await source.read(id), error: null, offline: null };
+  } catch (failure) {
+    const code = codeOf(failure);
+    const { message } = wordingOf(toErrorRecord(failure).problem);
+    if (code === 'issue-not-taken') return { issue: null, error: message, offline: null };
+    if (code === 'issue-missing' || code === 'source-missing') return { issue: null, error: null, offline: null };
+    if (!code?.startsWith('host-')) throw failure;
+    const issue = await issueCache.lastKnown.read(id).catch(() => null);
+    if (issue === null) throw failure;
+    return { issue, error: null, offline: message };
+  }
+}
+
+type Verdict = Pick<Explanation, 'taken' | 'why' | 'waitsFor' | 'next'>;
+
+async function verdictOf(
+  project: Project,
+  id: ItemId,
+  { issue, error, detail }: Pick<Read, 'issue' | 'error'> & { detail: ItemDetail | null },
+): Promise<Verdict> {
+  const no = (why: string, next: string, waitsFor: Verdict['waitsFor'] = null): Verdict => ({
+    taken: false,
+    why,
+    waitsFor,
+    next,
+  });
+  if (error !== null) return no(error, 'nothing');
+  if (detail === null) return no('there is neither an issue nor an LLD', 'nothing');
+  const { state, waitsFor, reason, isUnderWay, question, branch } = detail;
+  const held = issue === null ? null : serviceState(issue);
+  if (isUnderWay)
+    return {
+      taken: true,
+      why: 'a run is at it, or is going to be',
+      waitsFor,
+      next: 'agentos status shows where it is',
+    };
+  if (waitsFor === 'person') {
+    const comment = project.config.remote.source === null ? '' : ', or /agentos approve, revise or drop in a comment';
+    return no(`it waits for a person: ${reason ?? ''}`, `${question?.decide ?? 'agentos decide'}${comment}`, waitsFor);
+  }
+  if (state === 'merged') return no('it is implemented and merged', 'nothing');
+  if (state === 'branch') {
+    const why = `it is implemented on ${branch}`;
+    return openedFor(project, id) === null
+      ? no(why, 'merge the branch, or open a pull request: agentos implement --pr')
+      : no(why, 'review its pull request');
+  }
+  if (state === 'dropped') return no('a person dropped it, for what it says now', 'nothing until its text changes');
+  if (state === 'unreadable') return no(reason ?? 'it can’t be read', 'fix it');
+  if (held?.state === 'already-done') return no(held.solved.reason, 'review the pull request, or close it', 'person');
+  if (state === 'already-done')
+    return no(reason ?? 'it was already done', 'nothing until its text or that code changes');
+  if (held?.state === 'not-ready')
+    return no(wordingOf(held.error.problem).message, 'it is taken when they are closed', 'issue');
+  const planned = await plannedNext(project, id);
+  const unselected = issue === null ? null : whyUnselected(project, issue);
+  if (unselected !== null) return { taken: false, why: unselected, waitsFor, next: `named, it is taken: ${planned}` };
+  const doubt = issue?.facts?.doubt ?? null;
+  if (doubt !== null)
+    return { taken: true, why: doubt, waitsFor: 'person', next: 'a run asks a person to read it before a model does' };
+  return { taken: true, why: reason ?? 'nothing speaks against it', waitsFor, next: planned };
+}
+
+/** What the next run would begin with, or why it could not. */
+async function plannedNext(project: Project, id: ItemId): Promise<string> {
+  try {
+    const plan = await planBatch({ project, pipeline: pipelineNamed('run'), ids: [id], parallel: 1, isDryRun: false });
+    const [item] = plan.items;
+    if (item === undefined) return 'nothing';
+    const how = item.state === 'resumed' ? `resumes at ${item.fromStep ?? 'its last step'}` : 'starts';
+    return item.error === null ? `agentos ${item.workflow} ${id} ${how}` : wordingOf(item.error.problem).message;
+  } catch (error) {
+    return `it can’t be planned: ${wordingOf(toErrorRecord(error).problem).message}`;
+  }
+}

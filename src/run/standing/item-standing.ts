@@ -1,0 +1,198 @@
+import { existsSync } from 'node:fs';
+import { codeOf, type LastRun } from '../../core/errors.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { DEPENDS_ON } from '../../core/item.ts';
+import { type Paths, shownPath, WORKFLOWS } from '../../core/paths.ts';
+import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { branchesBelow } from '../../git/branches.ts';
+import { namesIn } from '../../process/files.ts';
+import { readLldHashes } from '../../source/known-work.ts';
+import { type Implementation, implementationsOf } from '../../workflow/implementations.ts';
+import { lldBatch } from '../batches/document-batches.ts';
+import { readRun, readSummary, runIds } from '../history/run-history.ts';
+import type { CollectedItem } from '../pipeline.ts';
+import type { Project } from '../project.ts';
+import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
+
+/** Each takes milliseconds; of more items that wait, what their last run said has to do. */
+const MOST_JOURNALS = 100;
+
+/** Every issue, and every LLD whose issue is gone, in natural order. Looks, and writes nothing. */
+export async function standings(project: Project): Promise<Standing[]> {
+  const issues = await lldBatch.collect(project, 'all').catch((error: unknown) => {
+    if (codeOf(error) === 'source-missing') return [];
+    throw error;
+  });
+  const known = new Set<string>(issues.map(({ id }) => id));
+  const llds = await readLldHashes(project.paths.llds);
+  const alone = [...llds.keys()].filter((id) => !known.has(id)).map(withoutIssue);
+  return standingsOf(project, [...issues, ...alone], llds);
+}
+
+/**
+ * One of them, with all there is to know; null: there is neither an issue nor an LLD of this id. `place`: flags for a line
+ * to copy that say where.
+ */
+export async function detailOf(project: Project, id: ItemId, place: readonly string[]): Promise<ItemDetail | null> {
+  const { paths, git } = project;
+  const collected = await lldBatch.collect(project, [id]).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code !== 'source-missing' && code !== 'issue-missing') throw error;
+    return existsSync(paths.lld(id)) ? [withoutIssue(id)] : [];
+  });
+  const [standing] = await standingsOf(project, collected, await readLldHashes(paths.llds));
+  if (standing === undefined) return null;
+  const waiting = standing.waitsFor === 'person' || standing.waitsFor === 'run' ? waitingItem(paths, id) : null;
+  const ifThere = (path: string): string | null => (existsSync(path) ? shownPath(paths.repository, path) : null);
+  const [unfinished] = await branchesBelow(git, `agentos/${id}-`);
+  return {
+    ...standing,
+    branch: standing.branch ?? unfinished?.name ?? null,
+    lld: ifThere(paths.lld(id)),
+    lineage: ifThere(paths.lineage(id)),
+    question: waiting && askedOf(paths, waiting, place),
+  };
+}
+
+/** An approved LLD stands on its own. */
+function withoutIssue(id: ItemId): CollectedItem {
+  return { id, title: `LLD-${id}`, state: 'done', error: null, chars: 0 };
+}
+
+async function standingsOf(
+  { paths, git }: Project,
+  items: readonly CollectedItem[],
+  llds: ReadonlyMap<string, string | null>,
+): Promise<Standing[]> {
+  const designed = items.filter(({ state }) => state === 'done').map(({ id }) => id);
+  const [histories, implementations, checkpoints, worktrees] = await Promise.all([
+    itemHistories(paths),
+    designed.length === 0 ? null : implementationsOf({ git, paths }, designed),
+    namesIn(paths.checkpoints).then((names) => new Set(names)),
+    namesIn(paths.worktrees).then((names) => new Set(names)),
+  ]);
+  let journals = 0;
+  return items.map((item) => {
+    const { id, title, error, replaces, solved, labels = [] } = item;
+    const history = histories.get(id);
+    const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
+    const state = stageOf(item, found, history);
+    // What is on a branch waits for nothing, unless a reaction to its pull request does.
+    const isReacting = (state === 'branch' || state === 'already-done') && checkpoints.has(`react-${id}.db`);
+    const isOpen = state === 'issue' || state === 'lld';
+    const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
+    const mayAsk = isOpen ? hasJournal && history?.last.status === 'discuss' : isReacting;
+    const waiting = mayAsk && journals++ < MOST_JOURNALS ? waitingItem(paths, id) : null;
+    const wait = isOpen ? waitOf(history, hasJournal, waiting) : reactionWait(waiting);
+    const changed = replaces === undefined ? null : `the issue changed since ${replaces.path} was approved`;
+    return {
+      id,
+      title,
+      labels,
+      state,
+      waitsFor: wait.waitsFor,
+      reason:
+        error === null
+          ? ((isOpen ? null : wait.reason) ?? solved?.reason ?? changed ?? wait.reason)
+          : wordingOf(error.problem).message,
+      costUsd: history?.costUsd ?? 0,
+      runs: history?.runs ?? 0,
+      branch: branchOf(found),
+      worktree: worktrees.has(`implement-${id}`) ? shownPath(paths.repository, paths.worktree('implement', id)) : null,
+      isUnderWay: history?.isUnderWay ?? false,
+      lastRun: history?.last ?? null,
+    };
+  });
+}
+
+/** Of those here the last: one that was done over is beside the first. */
+function branchOf(found: readonly Implementation[]): string | null {
+  const here = found.findLast(({ ref }) => ref.startsWith('refs/heads/'));
+  const one = here ?? found.find(({ ref }) => ref !== 'HEAD');
+  return one?.ref.replace(/^refs\/(?:heads|remotes\/[^/]+)\//, '') ?? null;
+}
+
+function stageOf({ state }: CollectedItem, found: readonly Implementation[], history: ItemHistory | undefined): Stage {
+  if (state === 'dropped' || state === 'already-done' || state === 'unreadable') return state;
+  if (found.some(({ ref }) => ref === 'HEAD')) return 'merged';
+  if (found.length > 0) return 'branch';
+  // Of an implementation that is not to be done, only the run that found it out tells without a look at the lineage.
+  const skipped = history?.last.status === 'skipped' ? history.last.reason : null;
+  if (skipped?.startsWith('dropped by ')) return 'dropped';
+  if (skipped?.startsWith('already done at ')) return 'already-done';
+  return state === 'done' ? 'lld' : 'issue';
+}
+
+type Wait = Pick<Standing, 'waitsFor' | 'reason'>;
+
+const NOTHING: Wait = { waitsFor: null, reason: null };
+
+function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: WaitingItem | null): Wait {
+  if (history === undefined) return NOTHING;
+  if (history.isUnderWay) return { waitsFor: history.needsQuota ? 'quota' : null, reason: null };
+  const { status, reason } = history.last;
+  if (status === 'paused') return { waitsFor: 'quota', reason };
+  if (status === 'cancelled' && reason?.startsWith(DEPENDS_ON)) return { waitsFor: 'item', reason };
+  if (status !== 'discuss') return { waitsFor: null, reason };
+  if (!hasJournal) return { waitsFor: 'model', reason };
+  return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
+}
+
+/** By its journal alone: the last run of an item on a branch may be a landing. */
+function reactionWait(waiting: WaitingItem | null): Wait {
+  if (waiting?.workflow !== 'react') return NOTHING;
+  if (waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
+  return { waitsFor: 'person', reason: waiting.question.reason };
+}
+
+/** What all runs that are kept have to say of an item. */
+interface ItemHistory {
+  last: LastRun;
+  /** A run is at it now, or is going to be. */
+  isUnderWay: boolean;
+  needsQuota: boolean;
+  costUsd: number;
+  runs: number;
+}
+
+/** By id. A run that ended is told by its summary alone. */
+export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
+  const histories = new Map<string, ItemHistory>();
+  for (const runId of await runIds(paths)) {
+    for (const { id, costUsd, isUnderWay, needsQuota, ...last } of await itemsOfRun(paths, runId)) {
+      const later = histories.get(id);
+      const paid = costUsd ?? 0;
+      if (later === undefined) histories.set(id, { last, isUnderWay, needsQuota, costUsd: paid, runs: 1 });
+      else {
+        later.costUsd += paid;
+        later.runs += 1;
+      }
+    }
+  }
+  return histories;
+}
+
+type ItemInRun = LastRun & { id: string; costUsd: number | null; isUnderWay: boolean; needsQuota: boolean };
+
+async function itemsOfRun(paths: Paths, runId: string): Promise<ItemInRun[]> {
+  const summary = await readSummary(paths, runId);
+  if (summary?.workflow !== undefined) {
+    const { workflow } = summary;
+    const started = summary.items.filter(
+      // One that its run never came to says nothing new.
+      ({ status, attempts, reason }) => status !== 'cancelled' || attempts !== 0 || typeof reason === 'string',
+    );
+    return started.map(({ id, status, reason, error, costUsd = null, steps = [] }) => {
+      const step = steps.at(-1)?.name ?? null;
+      const why = reason ?? error?.message ?? null;
+      return { runId, workflow, id, status, reason: why, step, costUsd, isUnderWay: false, needsQuota: false };
+    });
+  }
+  const run = await readRun(paths, runId);
+  const items = (run?.items ?? []).filter(({ status }) => run?.state === 'running' || status !== 'waiting');
+  return items.map(({ id, status, reason, step, costUsd, needsQuota }) => {
+    const isUnderWay = run?.state === 'running' && (status === 'running' || status === 'waiting');
+    return { runId, workflow: run?.workflow ?? 'run', id, status, reason, step, costUsd, isUnderWay, needsQuota };
+  });
+}

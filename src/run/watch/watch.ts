@@ -1,0 +1,148 @@
+import type { Clock } from '../../core/clock.ts';
+import { type Problem, toErrorRecord } from '../../core/errors.ts';
+import type { Subscriber } from '../../core/events.ts';
+import { exitCodeOf } from '../../core/exit-code.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Summary } from '../../core/summary.ts';
+import type { HeldBack } from '../../core/watching.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { Project } from '../project.ts';
+import { openedFor } from '../services/posts.ts';
+import type { Interruption } from '../stops.ts';
+import { type DayBudget, type Readiness, runPass, type WatchPass, watchMark, watchPass } from './watch-pass.ts';
+
+/** Nothing can start: what there is, and when it is looked at again. */
+export interface WatchIdle {
+  /** What is pending all the same, with the reasons. */
+  held: readonly HeldBack[];
+  day: DayBudget | null;
+  /** Null: it is not. */
+  nextLookMs: number | null;
+}
+
+interface WatchOptions {
+  /** Opens the project as it is configured now. */
+  open: () => Promise<Project>;
+  /** What is looked at, one after another; each is a run of its own. */
+  pipelines: (project: Project) => readonly Pipeline[];
+  parallel: number;
+  maxCostPerDayUsd: number | null;
+  intervalMs: number;
+  /** One pass, then the end. */
+  once: boolean;
+  interrupt: Pick<Interruption, 'polite' | 'by'>;
+  clock: Clock;
+  /** Runs a plan, and shows it. Null: it failed as a whole, which was said. */
+  run: (project: Project, pipeline: Pipeline, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
+  onIdle: (idle: WatchIdle) => void;
+  /** A pass that failed, each reason once; the next one may not. */
+  onProblem: (problem: Problem) => void;
+}
+
+/**
+ * Looks at what is pending, runs what may start, and waits for a change:
+ *
+ *   look ──▶ something may start ──▶ run ──▶ look
+ *     └────▶ nothing may ──▶ idle ──▶ look      when the source, a design, a checkpoint or a branch has changed, or the
+ *                                               time has come for something that was held back
+ *
+ * Returns the exit code: of the first pass with `once`, else that of the signal which ended it. A first pass that fails
+ * rejects, because nothing was started; a later one is reported, and tried again.
+ */
+export async function watch(options: WatchOptions): Promise<number> {
+  const { interrupt, once, clock } = options;
+  const isStopped = (): boolean => interrupt.polite.aborted;
+  let hasLooked = false;
+  let reported = '';
+  const report = (error: unknown): void => {
+    const { problem } = toErrorRecord(error);
+    const said = JSON.stringify(problem);
+    if (said !== reported) options.onProblem(problem);
+    reported = said;
+  };
+  for (;;) {
+    try {
+      const project = await options.open();
+      const mark = await watchMark(project, null);
+      const passes: PassEnd[] = [];
+      for (const pipeline of options.pipelines(project)) {
+        const pass = await lookOnce(options, project, pipeline);
+        if (isStopped()) return exitCodeOf([], interrupt.by());
+        const canStart = pass.plan.items.length > 0;
+        const run: Run = (own, plan, subscriber) => options.run(own, pipeline, plan, subscriber);
+        passes.push({ ...pass, canStart, summary: canStart ? await runPass(pass, run) : null });
+        if (isStopped()) break;
+      }
+      hasLooked = true;
+      reported = '';
+      const isIdle = !passes.some(({ canStart }) => canStart);
+      const held = passes.flatMap((pass) => pass.held);
+      const day = passes.at(-1)?.day ?? null;
+      if (once && isIdle) options.onIdle({ held, day, nextLookMs: null });
+      if (once || isStopped()) return endOf(passes, interrupt);
+      // What could start has counted as started: the next look finds something else, or nothing.
+      if (isIdle) await idle(options, { project, held, day }, mark, report);
+    } catch (error) {
+      if (once || !hasLooked) throw error;
+      report(error);
+      await clock.sleep(options.intervalMs, interrupt.polite);
+    }
+    if (isStopped()) return exitCodeOf([], interrupt.by());
+  }
+}
+
+type Run = Parameters<typeof runPass>[1];
+
+type PassEnd = WatchPass & { canStart: boolean; summary: Summary | null };
+
+async function lookOnce(options: WatchOptions, project: Project, pipeline: Pipeline): Promise<WatchPass> {
+  const { parallel, maxCostPerDayUsd, clock } = options;
+  const nowMs = clock.dateMs();
+  const readiness = await readinessIn(project);
+  return watchPass({ project, pipeline, parallel, maxCostPerDayUsd, nowMs, readiness });
+}
+
+/** By the list of open pull requests; one that is not in it may be merged, which is found out. */
+async function readinessIn(project: Project): Promise<Readiness> {
+  if (!project.config.remote.pr.open) return () => null;
+  const open = await (await project.hosts.forge()).openPullRequests();
+  const byNumber = new Map(open.map((request) => [request.number, request]));
+  return (id) => {
+    const request = byNumber.get(openedFor(project, id)?.number ?? -1);
+    if (request === undefined) return 'closed';
+    const { head, checks } = request;
+    return checks === 'pending' || checks === 'failed' ? null : `${head} ${checks}`;
+  };
+}
+
+/** As a batch over all that is pending: what was run, and what was held back. */
+function endOf(passes: readonly PassEnd[], interrupt: WatchOptions['interrupt']): number {
+  const statuses = passes.flatMap(({ held, summary, canStart }) => [
+    ...(summary?.items.map(({ status }) => status) ?? (canStart ? (['failed'] as const) : [])),
+    ...held.map(({ status }) => status),
+  ]);
+  return exitCodeOf(statuses, interrupt.by());
+}
+
+async function idle(
+  options: WatchOptions,
+  { project, held, day }: Pick<WatchPass, 'project' | 'held' | 'day'>,
+  first: string,
+  report: (error: unknown) => void,
+): Promise<void> {
+  const { clock, intervalMs, interrupt, onIdle } = options;
+  const dueMs = held.reduce((soonest, { untilMs }) => Math.min(soonest, untilMs ?? soonest), Number.POSITIVE_INFINITY);
+  for (;;) {
+    const nowMs = clock.dateMs();
+    const waitMs = Math.max(0, Math.min(intervalMs, dueMs - nowMs));
+    onIdle({ held, day, nextLookMs: nowMs + waitMs });
+    await clock.sleep(waitMs, interrupt.polite);
+    if (interrupt.polite.aborted || clock.dateMs() >= dueMs) return;
+    try {
+      if ((await watchMark(project, first)) !== first) return;
+    } catch (error) {
+      // What can't be looked at is not unchanged, but nothing is started because of it.
+      report(error);
+    }
+  }
+}
