@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { resolveConfig } from '../src/core/config.ts';
 import { claimItem, endItem, registerRun, submitItems } from '../src/hub/backlog.ts';
 import { openDatabase } from '../src/hub/database.ts';
@@ -12,6 +11,7 @@ import { freshDatabase, hasPostgres, testPostgres } from '../test/support/postgr
 import { startVendor } from '../test/support/vendor/index.ts';
 import { withFolder } from './support/folder.ts';
 import { type Simulated, simulateHub } from './support/hub-simulation.ts';
+import { treeMs } from './support/processor-time.ts';
 import { type BenchRow, below, inMs, shown } from './support/row.ts';
 
 const LARGE = { machines: 100, workers: 10, keys: 1_000, items: 100_000 };
@@ -167,20 +167,17 @@ async function statementsOf(hub: TestHub, postmaster: number): Promise<{ perSeco
         ]);
       }
       await store.remove();
-      await endItem(
-        database,
-        claim,
-        { status: 'succeeded', attempts: 1, durationMs: 1, reason: null, error: null, outputs: [] },
-        null,
-      );
-      count += 1 + 3 + 4 * 3 + 1 + 1;
+      const end = { status: 'succeeded', attempts: 1, durationMs: 1, reason: null, error: null, outputs: [] } as const;
+      await endItem(database, claim, { end: { ...end, outputs: [] }, at: '', result: null });
+      // A claim, the opening, the steps with their events, the removal, the end.
+      count += 1 + 1 + 4 * 3 + 1 + 1;
     }
   };
-  const before = databaseMs(postmaster);
+  const before = treeMs(postmaster);
   const began = performance.now();
   await Promise.all(Array.from({ length: 8 }, (_, n) => machine(n)));
   const tookMs = performance.now() - began;
-  const processor = (databaseMs(postmaster) - before) / count;
+  const processor = (treeMs(postmaster) - before) / count;
   await database.close();
   return { perSecond: (count * 1_000) / tookMs, processorMs: processor };
 }
@@ -209,7 +206,7 @@ async function callsPerSecond(hub: TestHub): Promise<{ perSecond: number; hubMs:
   });
   const headers = { 'x-api-key': 'item-token', 'content-type': 'application/json' };
   const until = performance.now() + MEASURED_MS;
-  const before = processorMs(hub.program().child.pid);
+  const before = treeMs(hub.program().child.pid ?? 0);
   const began = performance.now();
   let count = 0;
   const caller = async (): Promise<void> => {
@@ -222,24 +219,8 @@ async function callsPerSecond(hub: TestHub): Promise<{ perSecond: number; hubMs:
   };
   await Promise.all(Array.from({ length: STREAMS }, caller));
   const took = performance.now() - began;
-  const spent = processorMs(hub.program().child.pid) - before;
+  const spent = treeMs(hub.program().child.pid ?? 0) - before;
   await relay.close();
   link.close();
   return { perSecond: (count * 1_000) / took, hubMs: spent / count };
-}
-
-/** Of the server and all its processes. */
-function databaseMs(postmaster: number): number {
-  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
-    .trim()
-    .split(' ')
-    .map(Number);
-  return [postmaster, ...children].reduce((sum, pid) => sum + processorMs(pid), 0);
-}
-
-/** User and system time of a process, in milliseconds; the kernel counts hundredths of a second. */
-function processorMs(pid: number | undefined): number {
-  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-  const [user, system] = fields.split(' ').slice(11, 13);
-  return 10 * (Number(user) + Number(system));
 }

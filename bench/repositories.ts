@@ -149,7 +149,8 @@ async function implement(root: string, place: string, { tests, code }: TrivialIt
   );
   const lines = ended.stdout.split('\n').filter((line) => line.startsWith('{'));
   const events = lines.map((line) => JSON.parse(line) as AgentosEvent);
-  const ran = events.find((event) => event.type === 'tests-ran' && event.step === 'baseline');
+  // The last: tests that need a build run a second time.
+  const ran = events.findLast((event) => event.type === 'tests-ran' && event.step === 'baseline');
   const end = events.find((event) => event.type === 'item-finished');
   const passed = ran?.type === 'tests-ran' ? ran.counts.passed : null;
   const counts = `${Object.keys(tests)[0]}: ${passed ?? '?'} passed before, ${byHand.passed} by hand`;

@@ -20,7 +20,7 @@ const RUNS = 40;
 
 /** What a sandbox adds to one program, from asking for it to the program's end; with and without the gateway in reach. */
 export async function sandboxBench(): Promise<BenchRow[]> {
-  const found = await findSandbox(process.env, '/nowhere');
+  const found = await findSandbox(process.env);
   if (found.tool === null) return [shown('sandbox', `none: ${found.reason}`)];
   const { tool } = found;
   const gateway = createServer().listen(0, '127.0.0.1');

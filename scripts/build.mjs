@@ -1,11 +1,12 @@
 // Bundles the program into dist/: start-up time is what users feel first, and one file loads faster than five hundred.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { builtins, packagesByCall } from './lazy-modules.mjs';
 import { licencesOf } from './licences.mjs';
+import { writeMerged } from './merge-chunks.mjs';
 import { writeTypes } from './types.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -30,13 +31,14 @@ const commandsApart = {
       kind === 'dynamic-import' ? { path: `.${path.replace(/ts$/, 'js')}`, external: true } : undefined,
     ),
 };
-const commandGraph = (names) =>
-  Object.fromEntries(names.map((name) => [`commands/${name}`, `src/cli/commands/${name}.ts`]));
 const batchCommands = ['batch', 'resume'];
 const otherCommands = readdirSync(join(root, 'src/cli/commands'))
   .filter((file) => /^\w+\.ts$/.test(file))
   .map((file) => file.replace(/\.ts$/, ''))
   .filter((name) => name !== 'check' && !batchCommands.includes(name));
+const commandGraph = (names) => ({
+  entries: Object.fromEntries(names.map((name) => [`commands/${name}`, `src/cli/commands/${name}.ts`])),
+});
 
 const options = {
   absWorkingDir: root,
@@ -49,7 +51,6 @@ const options = {
   minifySyntax: true,
   minifyWhitespace: true,
   plugins: [englishOnly, commandsApart, builtins, packagesByCall('yaml', 'string-width')],
-  chunkNames: 'chunks/[name]-[hash]',
   loader: { '.md': 'text' },
   define: { AGENTOS_VERSION: JSON.stringify(version) },
   legalComments: 'none',
@@ -57,21 +58,39 @@ const options = {
   logLevel: 'warning',
 };
 
-/** Each is a graph of its own: what several share would be cut into many small files, and those load one by one. */
+/** Each is a graph of its own. `always` are lazy imports that nearly every process of the graph needs. */
 const graphs = [
-  { cli: 'src/cli/main.ts' },
+  { entries: { cli: 'src/cli/main.ts' }, always: ['src/process/package-root.ts', 'src/cli/run.ts'] },
   commandGraph(['check']),
   commandGraph(batchCommands),
   commandGraph(otherCommands),
-  { library: 'src/index.ts' },
-  { worker: 'src/worker/main.ts' },
-  { context: 'src/worker/context-main.ts' },
-  // Loaded when spans are exported, and then in a thread.
-  { 'span-exporter': 'src/telemetry/exporter-thread.ts' },
+  { entries: { library: 'src/index.ts' } },
+  {
+    entries: { worker: 'src/worker/main.ts' },
+    always: ['src/worker/document-tasks.ts', 'src/worker/worktree-tasks.ts'],
+  },
+  { entries: { context: 'src/worker/context-main.ts' } },
 ];
-const built = await Promise.all(graphs.map((entryPoints) => build({ ...options, entryPoints })));
-const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.inputs));
-const outputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs));
+const inputs = {};
+const outputs = {};
+await Promise.all(
+  graphs.map(async ({ entries, always = [] }) => {
+    // The same chunk can become part of different files in two graphs.
+    const chunkNames = `chunks/${basename(Object.keys(entries)[0])}-[name]-[hash]`;
+    const built = await build({ ...options, chunkNames, entryPoints: entries, write: false });
+    const written = await writeMerged(built, { root, options, starts: [...Object.values(entries), ...always] });
+    Object.assign(inputs, built.metafile.inputs);
+    for (const file of written) outputs[file] = built.metafile.outputs[file];
+  }),
+);
+// Loaded when spans are exported, and then in a thread. It awaits its lazy imports at the top, which must import nothing from it.
+const { metafile: ofExporter } = await build({
+  ...options,
+  chunkNames: 'chunks/span-exporter-[name]-[hash]',
+  entryPoints: { 'span-exporter': 'src/telemetry/exporter-thread.ts' },
+});
+Object.assign(inputs, ofExporter.inputs);
+Object.assign(outputs, ofExporter.outputs);
 // The first program in a sandbox: alone in its file, and the quickest form to load.
 await build({
   ...options,

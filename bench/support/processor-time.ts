@@ -34,8 +34,33 @@ export function processorMs(
 }
 
 /** User and system time of all children that have ended, with those of theirs. */
-function childrenMs(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
+export function childrenMs(): number {
+  return timesOf('self').ended;
+}
+
+/** User and system time of a running process and of everything below it, in ms. */
+export function treeMs(pid: number | string): number {
+  const { own, ended } = timesOf(pid);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + unlessGone(child), own + ended);
+}
+
+/** What ends just now is counted by its parent from the next look on. */
+function unlessGone(pid: string): number {
+  try {
+    return treeMs(pid);
+  } catch {
+    return 0;
+  }
+}
+
+function timesOf(pid: number | string): { own: number; ended: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system, endedUser, endedSystem] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
+  const inTicks = (...ticks: (number | undefined)[]): number => ticks.reduce<number>((sum, n) => sum + (n ?? 0), 0);
+  return { own: TICK_MS * inTicks(user, system), ended: TICK_MS * inTicks(endedUser, endedSystem) };
 }

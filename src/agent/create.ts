@@ -1,37 +1,26 @@
-import type { VendorName } from '../core/keys.ts';
 import type { CommandSpec, ModelSpec } from '../core/model-spec.ts';
-import { NO_USAGE, type Usage } from '../core/money.ts';
-import type { Secret } from '../core/secret.ts';
-import type { CallLimits } from '../models/call-bounds.ts';
+import type { Usage } from '../core/money.ts';
 import { type CommandOptions, runCommand } from '../models/command.ts';
 import { accessOf } from '../models/create.ts';
-import { promptText } from '../models/port.ts';
-import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
+import { type CallOptions, promptText, UNMETERED } from '../models/port.ts';
 import type { Writer } from './port.ts';
 import type { OwnLogins } from './programs/own-login.ts';
 import type { OpenTranscript } from './transcript.ts';
 
-export interface WriterDependencies extends CallLimits {
-  /** The whole environment of commands and agents; their programs are looked up on its PATH. */
-  env: Readonly<Record<string, string>>;
-  /** Absent: commands and agents run without one. */
-  sandbox?: OpenSandbox | undefined;
-  /** Of the item. */
+/** What agents need in addition. */
+export interface AgentOptions extends CallOptions {
+  /** The item's home. */
   home: string;
-  /** Of package managers and compilers, shared by the items; agents with a sandbox may write there. */
+  /** The caches of package managers and compilers, which the items share; agents with a sandbox may write there. */
   caches?: string | undefined;
-  /** The item's token for the gateway. */
-  token: Secret;
-  /** Of the gateway, for a vendor. */
-  endpointOf: (vendor: VendorName) => string | undefined;
   /** Absent: all agents go through the gateway. */
   ownLogins?: OwnLogins | undefined;
-  /** Called with the process group of a call, so that another process can kill it if this one dies. */
-  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
-  mask: (text: string) => string;
   /** Absent: no transcripts are written. */
   transcripts?: OpenTranscript | undefined;
-  /** Of the built-in agent, in one call. */
+}
+
+interface WriterOptions extends AgentOptions {
+  /** The most rounds of the built-in agent in one call. */
   maxRounds: number;
   /** The price of what was used; null: not known. */
   costOf: (spec: string, usage: Usage) => number | null;
@@ -39,25 +28,25 @@ export interface WriterDependencies extends CallLimits {
 }
 
 /** The module of the writer is loaded on its first call. */
-export function createWriter(spec: ModelSpec, dependencies: WriterDependencies): Writer {
+export function createWriter(spec: ModelSpec, options: WriterOptions): Writer {
   switch (spec.provider) {
     case 'offline':
-      return dependencies.offline();
+      return options.offline();
     case 'command':
-      return createCommandWriter(spec, dependencies);
+      return createCommandWriter(spec, options);
     case 'claude-code':
     case 'codex':
     case 'gemini-cli':
     case 'opencode':
     case 'acp':
       return loadedLater(spec.text, true, async () =>
-        (await import('./programs/writer.ts')).createAgentWriter(spec, dependencies),
+        (await import('./programs/writer.ts')).createAgentWriter(spec, options),
       );
     default:
       return loadedLater(spec.text, false, async () => {
         const { createBuiltInWriter } = await import('./loop.ts');
-        const costOf = (usage: Usage): number | null => dependencies.costOf(spec.text, usage);
-        return createBuiltInWriter({ ...dependencies, ...accessOf(spec, dependencies), costOf });
+        const costOf = (usage: Usage): number | null => options.costOf(spec.text, usage);
+        return createBuiltInWriter({ ...options, ...accessOf(spec, options), costOf });
       });
   }
 }
@@ -84,7 +73,7 @@ export function createCommandWriter(spec: CommandSpec, options: CommandOptions):
         onProgress,
         onLine,
       });
-      return { text: '', answered: null, usage: NO_USAGE, metered: false, costUsd: null };
+      return { text: '', ...UNMETERED, costUsd: null };
     },
   };
 }

@@ -20,7 +20,7 @@ export interface ExploreOptions {
   mask: (text: string) => string;
 }
 
-/** Of all results of tools in one conversation: they are sent again with every later call. */
+/** The most that the tool results of a conversation may hold: they are sent again with every later call. */
 const MOST_CHARS = 400_000;
 
 const MAY_LOOK = `You may look at the repository with the tools you are given before you answer: read the code that the task is about,

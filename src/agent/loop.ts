@@ -1,5 +1,5 @@
 import { AgentosError } from '../core/errors.ts';
-import { addUsage, NO_USAGE, type Usage } from '../core/money.ts';
+import { addUse, type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
 import { detailOf } from '../core/reason.ts';
 import {
   type Answer,
@@ -11,8 +11,8 @@ import {
   type VendorQuestion,
 } from '../models/ask-vendor.ts';
 import type { VendorMarks, VendorPrompt } from '../models/vendors.ts';
-import { answerAttributes, askedAttributes } from '../telemetry/span.ts';
-import { traced, wantsContent } from '../telemetry/tracer.ts';
+import { answerAttributes } from '../telemetry/span.ts';
+import { tracedCall } from '../telemetry/traced.ts';
 import type { WriteReply, WriteRequest, Writer } from './port.ts';
 import { argumentsOf, createToolSet, failed, type Tool, type ToolResult, type ToolSet } from './tool.ts';
 import { list, read, search } from './tools/reading.ts';
@@ -44,16 +44,16 @@ export interface Conversation {
   next?: (facts: RoundFacts) => 'end' | 'continue' | { say: string };
   signal: AbortSignal;
   onLine: (line: string) => void;
-  /** Of new rounds, not of replayed ones. */
+  /** Replayed rounds are not recorded again. */
   transcript?: Transcript | undefined;
   mask: (text: string) => string;
 }
 
 interface RoundFacts {
   round: number;
-  /** Of tools in this round. */
+  /** Tool calls in this round. */
   calls: number;
-  /** Of all results of tools, and of all calls, up to now. */
+  /** The size of all tool results, and the tokens of all calls, up to now. */
   chars: number;
   tokens: number;
 }
@@ -66,10 +66,11 @@ const CANNOT_RUN =
 const CAN_TEST = `There is no shell, and nothing can be installed. The tool run_tests runs the tests, a few times in all: use it before
 you end. It proves nothing to others, who run the tests themselves when you are done.`;
 
-/** A plain model with tools for files. */
+/** A plain model with tools for files. The cost of replayed rounds was counted before. */
 export function createBuiltInWriter(options: LoopOptions): Writer {
+  const { spec, maxRounds, mask } = options;
   return {
-    spec: options.spec.text,
+    spec: spec.text,
     isModel: true,
     writesByItself: false,
     async write(request) {
@@ -78,21 +79,24 @@ export function createBuiltInWriter(options: LoopOptions): Writer {
       const way = `${WAY_OF_WORKING}\n${request.runTests === undefined ? CANNOT_RUN : CAN_TEST}`;
       const system = [request.system, way].filter((text) => text !== '').join('\n\n');
       const turns = openingTurns(system, request.task);
-      const bill = createBill(options.costOf);
+      const agent = spec.text;
+      let uses: ModelUse[] = [{ model: agent, calls: 0, usage: NO_USAGE, costUsd: 0 }];
+      let metered = true;
       const { signal, onLine } = request;
-      const { spec, maxRounds, mask } = options;
       const ask: Conversation['ask'] = async (round) => {
         const asked = await answerOf(options, request, tools, round, turns);
-        if (!asked.replayed) bill.add(asked.answer);
+        if (asked.replayed) return asked;
+        // Each call by itself: some vendors charge a long one more.
+        const { usage, metered: isMetered } = asked.answer;
+        uses = addUse(uses, { model: agent, calls: 1, usage, costUsd: isMetered ? options.costOf(usage) : null });
+        metered &&= isMetered;
         return asked;
       };
-      const agent = spec.text;
       const transcript = options.transcripts?.({ step: request.step, agent });
       try {
         const end = await converse({ agent, turns, tools, maxRounds, ask, signal, onLine, transcript, mask });
-        const { calls, ...used } = bill.total();
-        const { usage, costUsd } = used;
-        return { ...end, ...used, models: [{ model: agent, calls, usage, costUsd }] };
+        const [{ usage, costUsd } = { usage: NO_USAGE, costUsd: 0 }] = uses;
+        return { ...end, usage, costUsd, metered, models: uses };
       } finally {
         await transcript?.close();
       }
@@ -177,29 +181,35 @@ async function answerOf(
   return { answer, replayed };
 }
 
-/** One call as a span. It has no prompt: the task is in the parent span, the rest are earlier answers. */
+/** One call as a span. The prompt is not recorded: the task is in the span above, the rest are earlier answers. */
 function tracedAsk(options: LoopOptions, question: VendorQuestion): Promise<Answer> {
   const { spec, costOf } = options;
-  return traced(`chat ${spec.model}`, { kind: 'client', attributes: askedAttributes(spec, 'chat') }, async (span) => {
-    const answer = await askVendor(options, question);
-    const { answered, usage, metered, cut, parts } = answer;
-    const finish = cut ? 'length' : callsOf(answer).length > 0 ? 'tool_call' : 'stop';
-    span.set(
-      answerAttributes({ answered, finish, usage: metered ? usage : null, costUsd: metered ? costOf(usage) : null }),
-    );
-    const said = parts.map((part) =>
-      part.type === 'tool-call'
-        ? { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input }
-        : { type: part.type, content: part.text },
-    );
-    const message = { role: 'assistant', parts: said, finish_reason: finish };
-    if (wantsContent()) span.set({ 'gen_ai.output.messages': JSON.stringify([message]) });
-    return answer;
-  });
+  return tracedCall(
+    { name: spec.model, spec, operation: 'chat' },
+    () => askVendor(options, question),
+    (answer) => {
+      const { answered, usage, metered, cut, parts } = answer;
+      const finish = cut ? 'length' : callsOf(answer).length > 0 ? 'tool_call' : 'stop';
+      return {
+        attributes: answerAttributes({
+          answered,
+          finish,
+          usage: metered ? usage : null,
+          costUsd: metered ? costOf(usage) : null,
+        }),
+        parts: parts.map((part) =>
+          part.type === 'tool-call'
+            ? { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input }
+            : { type: part.type, content: part.text },
+        ),
+        finish,
+      };
+    },
+  );
 }
 
 const MOST_CALLS = 64;
-/** Of all results of one answer. */
+/** The most that the tool results of one answer may hold. */
 const MOST_CHARS = 200_000;
 const CUT_SHORT = 'Your answer was cut off at the limit of its length. Continue in smaller steps.';
 const CUT_OFF =
@@ -229,25 +239,6 @@ async function runCalls(
     if (results.length >= MOST_CALLS) return `no more than ${MOST_CALLS} calls at a time`;
     return chars >= MOST_CHARS ? 'the results before this one were too long; ask again' : null;
   }
-}
-
-/** Of new calls; replayed ones were booked before. */
-function createBill(costOf: LoopOptions['costOf']) {
-  let usage = NO_USAGE;
-  let costUsd: number | null = 0;
-  let metered = true;
-  let calls = 0;
-  return {
-    add(answer: Answer): void {
-      calls += 1;
-      // Each call by itself: some vendors charge a long one more.
-      const cost = answer.metered ? costOf(answer.usage) : null;
-      usage = addUsage(usage, answer.usage);
-      costUsd = cost === null || costUsd === null ? null : costUsd + cost;
-      metered &&= answer.metered;
-    },
-    total: () => ({ calls, usage, costUsd, metered }),
-  };
 }
 
 type Turn = VendorPrompt[number];

@@ -1,4 +1,3 @@
-import type { ModelUse, Usage } from '../core/money.ts';
 import type { Journal } from '../journal/port.ts';
 import type { ModelReply, ModelRound, PromptPart } from '../models/port.ts';
 
@@ -34,17 +33,10 @@ export interface WriteRequest {
 /** `summary`: for the log. */
 export type TriedTests = { text: string; summary: string } | { refused: string };
 
-export interface WriteReply {
-  /** The final message; may be empty. */
-  text: string;
-  answered: string | null;
-  usage: Usage;
-  /** False: the usage is not known (a command). */
-  metered: boolean;
+/** `text`: the final message; may be empty. */
+export interface WriteReply extends Pick<ModelReply, 'text' | 'answered' | 'usage' | 'metered' | 'models'> {
   /** Null: the price is not known. */
   costUsd: number | null;
-  /** All usage by model, if more than one call was made. */
-  models?: ModelUse[];
 }
 
 /**

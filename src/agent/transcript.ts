@@ -25,7 +25,7 @@ type TranscriptNote =
 
 export type OpenTranscript = (about: { step: string; agent: string }) => Transcript;
 
-/** Of one call, before it is compressed. */
+/** The longest transcript of one call, before it is compressed. */
 const MOST_CHARS = 64 * 1024 * 1024;
 /** A killed worker may lose this much. */
 const FLUSH_MS = 1_000;

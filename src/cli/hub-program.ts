@@ -9,8 +9,6 @@ export function addHubCommands(command: (name: string, description: string, exam
     'agentos hub machines               which machines have joined, and what each does',
     'agentos hub revoke laptop-2        refuse a machine',
   ]);
-  // So that `hub machines --database` is not taken for the hub's own flag.
-  hub.enablePositionalOptions();
   addHubDatabaseFlag(hub, '; without it the hub starts one')
     .option('--host <address>', 'listen on this address only', '0.0.0.0')
     .option('--port <n>', 'listen on this port', port, 7477)
@@ -26,15 +24,18 @@ export function addHubCommands(command: (name: string, description: string, exam
     .option('--base-dir <dir>', 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)')
     .option('--config <file>', 'keys, limits and endpoints (default: from the environment alone)')
     .action(runs(async () => (await import('./commands/hub.ts')).hubCommand));
+  // In `hub machines --database …` the parser takes the flag for the hub's own.
+  const machines = runs(async () => (await import('./commands/hub.ts')).machinesCommand);
   addHubDatabaseFlag(
     hub.command('machines').description('list the machines that have joined').option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/hub.ts')).machinesCommand));
+  ).action((_, self: Command) => machines(self.optsWithGlobals()));
+  const revoke = runs(async () => (await import('./commands/hub.ts')).revokeCommand);
   addHubDatabaseFlag(
     hub
       .command('revoke')
       .description('refuse a machine, and give its items to others')
       .argument('<machine>', 'its name or id'),
-  ).action(runs(async () => (await import('./commands/hub.ts')).revokeCommand));
+  ).action((machine: string, _, self: Command) => revoke(machine, self.optsWithGlobals()));
 
   const worker = command('worker', 'work on the hub’s backlog from this machine; needs no key and no checkout', [
     'agentos worker --database postgres://agentos@db.example/agentos --parallel 4',

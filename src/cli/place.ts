@@ -32,14 +32,18 @@ export async function projectOf(
   const own = { ...definedOnly({ source }), ...flags };
   const project = await openProject({ cwd: process.cwd(), env, repo, baseDir, config, flags: own, ...options });
   hideSecrets(project.keys);
+  process.env['PATH'] = project.childEnv['PATH'];
   return project;
 }
 
-/** From here on, keys and other secrets exist in our memory only. False: other programs can still see them. */
+/**
+ * From here on, keys and other secrets, passwords in URLs among them, exist in our memory only. False: other programs can still
+ * see them.
+ */
 export function hideSecrets(keys: readonly VendorKey[]): boolean {
   const env = ownEnvironment();
   const visible = withoutSecrets(env, keys, []);
-  return hideVariables(new Set(Object.keys(env).filter((name) => !(name in visible))));
+  return hideVariables(new Set(Object.keys(env).filter((name) => visible[name] !== env[name])));
 }
 
 export interface DatabaseFlags {
@@ -48,7 +52,14 @@ export interface DatabaseFlags {
 
 /** The database of the hub; null: this machine works alone. */
 export function databaseOf({ database }: DatabaseFlags): string | null {
-  return database ?? (ownEnvironment()[DATABASE_VARIABLE]?.trim() || null);
+  const env = ownEnvironment();
+  const text = database ?? (env[DATABASE_VARIABLE]?.trim() || null);
+  const url = URL.parse(text ?? '');
+  // The driver would look for it in the environment, where it is hidden by then.
+  const password = env['PGPASSWORD'] ?? '';
+  if (url === null || url.hostname === '' || url.password !== '' || password === '') return text;
+  url.password = password;
+  return url.href;
 }
 
 /** An id as people type it: `21`, `#21`, or a file name completed by the shell, `issues/21.md`. */

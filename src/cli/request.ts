@@ -103,12 +103,17 @@ function refuseContradictions(
   const example = command === 'issue' ? 'dark-mode' : '42 57';
   const both = `Either agentos ${command} ${example}, or agentos ${command} --all`;
   if (flags.all && ids.length > 0) refuse('Ids and --all exclude each other.', both);
-  if (!flags.all && ids.length === 0) refuse('Which items?', both);
+  // The number may be meant as an item.
+  const order =
+    Number(flags.parallel) > MAX_PARALLEL
+      ? `\nItems come first: agentos ${command} ${flags.parallel} --parallel 3`
+      : '';
+  if (!flags.all && ids.length === 0) refuse('Which items?', both + order);
   if (flags.all && flags.again)
     refuse('--again needs ids and can’t be combined with --all.', `Write: agentos ${command} --again 42`);
   const selects = SELECT_FLAGS.filter(({ setting }) => flags[setting] !== undefined).map(({ name }) => name);
   if (selects.length > 0 && !flags.all)
-    refuse(`${selects.join(' and ')} choose among all issues.`, `Write: agentos ${command} --all ${selects[0]} …`);
+    refuse(`${selects.join(' and ')} can only be used with --all.`, `Write: agentos ${command} --all ${selects[0]} …`);
   if (flags.quiet && flags.verbose) refuse('--quiet and --verbose exclude each other.', 'Remove one of them.');
   if (flags.detach && database === null)
     refuse(

@@ -1,8 +1,8 @@
 import type { AgentosEvent } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
-import { ITEM_STATUSES } from '../core/item.ts';
 import { parseJson, shownJson } from '../core/json.ts';
 import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
+import { costText, describeCounts } from '../core/summary.ts';
 import { createRunOutput } from '../output/run-output.ts';
 import { followFile, pause, readPiece } from '../run/history/follow.ts';
 import { type RunRecord, readRecord, readSummary, runIds, standingOf } from '../run/history/run-history.ts';
@@ -120,8 +120,6 @@ async function watchRun(project: Project, record: RunRecord, json: boolean, stop
 }
 
 function endLine({ counts, items, costUsd, ended }: RunState): string {
-  const parts = ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : []));
-  const cost = costUsd === null ? 'cost unknown' : `$${costUsd.toFixed(4)}`;
   const how = ended === null ? 'The run is not finished' : `The run ended with exit code ${ended.exitCode}`;
-  return `${how}: ${items.size} item(s) (${parts.join(', ') || 'none ended'}), ${cost}.`;
+  return `${how}: ${items.size} item(s) (${describeCounts(counts) || 'none ended'}), ${costText(costUsd)}.`;
 }

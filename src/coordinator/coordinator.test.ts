@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { Behaviour } from '../../test/support/coordinated-task.ts';
 import { AgentosError } from '../core/errors.ts';
 import {
@@ -25,6 +25,10 @@ interface Place {
   /** Lets go on who waits for it. */
   open: (name: string) => void;
 }
+
+/** Compiled once for all workers of this file: that is most of what starting one costs. */
+const compileCache = mkdtempSync(join(tmpdir(), 'agentos-compiled-'));
+afterAll(() => rm(compileCache, { recursive: true, force: true }));
 
 /** Real workers, run from their source. */
 async function place(options: Partial<CoordinatorOptions> = {}): Promise<Place> {
@@ -51,7 +55,7 @@ async function place(options: Partial<CoordinatorOptions> = {}): Promise<Place> 
         script: join(import.meta.dirname, '..', 'worker', 'main.ts'),
         env: { PATH: process.env['PATH'] ?? '' },
         cwd: folder,
-        compileCache: null,
+        compileCache,
       },
       maxRetries: 1,
       timeoutMs: 60_000,

@@ -63,11 +63,14 @@ export class Loop {
   #isPoked = false;
   /** Why nothing new starts. */
   #halted: ErrorRecord | null = null;
+  /** When the run times out. */
+  readonly #endMs: number;
 
   constructor(given: LoopOptions) {
     this.#given = given;
     this.#isOpen = given.isOpen;
-    const { onCycle, nameOf = (id: string) => id, haltAfter } = given.options;
+    const { onCycle, nameOf = (id: string) => id, haltAfter, globalTimeoutMs } = given.options;
+    this.#endMs = given.clock.now() + (globalTimeoutMs ?? Number.POSITIVE_INFINITY);
     this.#backlog = new Backlog((ids) => onCycle?.(ids.map(nameOf)));
     this.#halt = createHaltRule(haltAfter);
     given.stop.addEventListener('abort', () => this.poke(), { once: true });
@@ -242,13 +245,14 @@ export class Loop {
     else this.#conclude(active, { error: toErrorRecord(ended) });
   }
 
-  /** Null: no further attempt. If the delay would end after the item's deadline, the item ends now with this error. */
+  /** Null: no further attempt. If the delay would end after the deadline of item or run, the item ends now with this error. */
   #delayMs({ item, attempts, startedAt }: ActiveItem, { problem, retry }: ErrorRecord): number | null {
     const { random = Math.random } = this.#given.options;
     const { maxRetries, timeoutMs } = item.bounds ?? this.#given.options;
     const retryAfterMs = problem.code === 'provider-quota' ? problem.retryAfterMs : null;
     const delayMs = nextAttemptDelayMs({ retry, attempts, maxRetries, retryAfterMs, random: random() });
-    return delayMs === null || this.#given.clock.now() + delayMs >= startedAt + timeoutMs ? null : delayMs;
+    const deadlineMs = Math.min(startedAt + timeoutMs, this.#endMs);
+    return delayMs === null || this.#given.clock.now() + delayMs >= deadlineMs ? null : delayMs;
   }
 
   #conclude(active: ActiveItem, outcome: AttemptOutcome): void {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { SANDBOX_MODES } from './config.ts';
 import { parseDuration } from './duration.ts';
-import { REMOTE_SETTINGS } from './remote-settings.ts';
+import { REACT_KINDS } from './reaction.ts';
+import { parseSource, READY } from './remote.ts';
 
 /**
  * The one schema of `agentos.yaml`: it validates the file, and the types and the JSON Schema for editors come from it. Every object is
@@ -80,6 +81,20 @@ const hosts = z.array(
     error: 'is not a host such as registry.example.com, *.example.com or 127.0.0.1:4873',
   }),
 );
+
+const apiUrl = z.url({ protocol: /^https?$/, error: 'is not a URL such as https://host/api/v3' });
+
+const place = z.string().refine((text) => parseSource(text) !== undefined, {
+  error: 'is not directory, github:owner/name or gitlab:group/name',
+});
+
+const selection = z.strictObject({
+  label: z.string().optional().describe('only issues with this label, or with all of several (default agentos)'),
+  milestone: z.string().min(1).optional().describe('only issues of this milestone'),
+  assignee: z.string().min(1).optional().describe('only issues of this person'),
+  query: z.string().min(1).optional().describe('a search query of the service, in place of the default label'),
+  limit: z.int().min(1).optional().describe('at most this many'),
+});
 
 function perVendor<T extends z.ZodType>(setting: T) {
   const optional = setting.optional();
@@ -216,7 +231,45 @@ export const configFileSchema = z.strictObject({
     .enum(['keep', 'commit'])
     .optional()
     .describe('commit: put the versions of a design on the branch too, beside its report (default keep)'),
-  ...REMOTE_SETTINGS,
+  source: place
+    .optional()
+    .describe('Where issues come from: directory (issues/, the default), github[:owner/name] or gitlab[:group/name].'),
+  forge: place
+    .refine((text) => text !== 'directory', { error: 'is not a repository of a service' })
+    .optional()
+    .describe('Where branches and pull requests go (default: the repository of origin, else that of the issues).'),
+  select: selection.optional().describe('Which issues --all takes from a service.'),
+  comment: z.boolean().optional().describe('One comment on each issue, edited in place, and labels (default false).'),
+  pr: z
+    .strictObject({
+      open: z.boolean().optional().describe('a pull request for each implementation (default false)'),
+      ready: z
+        .enum(READY)
+        .optional()
+        .describe('when it stops being a draft: green gates and required checks (default), at-once, never'),
+      react: z
+        .array(z.enum(REACT_KINDS))
+        .optional()
+        .describe('what agentos react and watch react to (default: failed checks, reviews, a moved base)'),
+    })
+    .optional()
+    .describe('Pull requests.'),
+  github: z
+    .strictObject({
+      apiUrl: apiUrl.optional().describe('of GitHub Enterprise, e.g. https://host/api/v3'),
+      app: z
+        .strictObject({
+          id: z.union([z.int(), z.string().min(1)]),
+          installation: z.union([z.int(), z.string().regex(/^\d+$/)]),
+          keyFile: z.string().min(1).describe('the private key, as GitHub lets you download it'),
+        })
+        .optional()
+        .describe('work as a GitHub App instead of with a token'),
+    })
+    .optional(),
+  gitlab: z
+    .strictObject({ apiUrl: apiUrl.optional().describe('of your own GitLab, e.g. https://host/api/v4') })
+    .optional(),
 });
 
 export type ConfigFile = z.infer<typeof configFileSchema>;

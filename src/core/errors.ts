@@ -79,6 +79,11 @@ export function toErrorRecord(error: unknown): ErrorRecord {
   return { problem: { code: 'internal', detail }, retry: 'permanent' };
 }
 
+/** The error again, after it crossed a process. */
+export function revived({ problem, retry }: ErrorRecord): AgentosError {
+  return new AgentosError(problem, { retry });
+}
+
 /** Null: not an error of ours. */
 export function codeOf(error: unknown): ErrorCode | null {
   return isAgentosError(error) ? error.problem.code : null;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failingPart } from './failing-log.ts';
+import { failingPart } from './reason.ts';
 
 test('of a log the step that failed is shown, without stamps, colours and groups', () => {
   const stamp = '2026-03-01T10:00:00.0000000Z ';

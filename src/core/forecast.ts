@@ -14,6 +14,9 @@ export interface ForecastDesign {
   uses: readonly string[];
 }
 
+/** A design is compared with at most this many others: those with the highest numbers. */
+export const MOST_DESIGNS = 200;
+
 /** How one design is connected with another one. */
 export interface Forecast {
   with: string;

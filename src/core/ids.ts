@@ -3,7 +3,8 @@ import { AgentosError } from './errors.ts';
 /** Safe as a file name, a branch name and an argument: it can only come from `parseItemId`. */
 export type ItemId = string & { readonly __brand: 'ItemId' };
 
-const ITEM_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+export const LONGEST_ID = 64;
+const ITEM_ID = new RegExp(`^[a-zA-Z0-9_-]{1,${LONGEST_ID}}$`);
 
 export function isItemId(text: string): text is ItemId {
   return ITEM_ID.test(text);

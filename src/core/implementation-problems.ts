@@ -58,7 +58,7 @@ export const IMPLEMENTATION_PROBLEMS = {
     const why = p.script === null ? unsupported : `: "${shorten(p.script)}" starts no known test runner`;
     return [
       `Can't tell how to run the tests in ${p.directory}${why}.`,
-      'Say it in agentos.yaml, with a command that prints TAP or writes JUnit XML: tests: { command: make check, runner: tap }, or runner: junit with report: junit.xml.',
+      'Name the runner in agentos.yaml: tests: { command: npx mocha }. Or name its report: { command: make check, runner: tap }, or { …, runner: junit, report: junit.xml }.',
     ];
   },
   'tests-cannot-run': (p: { command: string; detail: string }) => [

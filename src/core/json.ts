@@ -20,6 +20,14 @@ export function shownJson(value: unknown, indent = 0): string {
   );
 }
 
+/** JSON for pages: characters that can't be seen are named, so that code reads there as a compiler reads it. */
+export function visibleJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    UNSEEN,
+    (character) => `[U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
+}
+
 /** Drops undefined values, for JSON and environments. */
 export function definedOnly<T>(values: Readonly<Record<string, T | undefined>>): Record<string, T> {
   return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));

@@ -1,3 +1,4 @@
+import type { MissingKey } from './errors.ts';
 import { maskedForms } from './mask.ts';
 import { Secret } from './secret.ts';
 
@@ -40,6 +41,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function keyVariables(vendor: VendorName, named: readonly string[] = []): string[] {
   const standard = KEY_VARIABLES[vendor];
   return standard ? [...new Set([...named, standard.one, standard.several])] : [...named];
+}
+
+/** For items that the hub's machines work on. */
+export function missingAtHub(vendor: VendorName, roles: string[]): MissingKey {
+  const variables = [`${keyVariables(vendor).join(' or ')} in the environment of agentos hub`];
+  return { provider: `${vendor} at the hub`, variables, roles };
 }
 
 /** All keys without duplicates, in a stable order. */

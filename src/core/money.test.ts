@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { costUsd, dearestPrice, priceOf } from './money.ts';
+import { costUsd, dearestPrice, isBelowList, priceOf } from './money.ts';
 
 const priced = (spec: string, overrides = {}) => priceOf(spec, overrides);
 
@@ -43,6 +43,15 @@ describe('priceOf', () => {
     });
     expect(priced('command:./m', { 'command:./m': { input: 1, output: 2, cacheRead: 0 } })?.cacheRead).toBe(0);
   });
+});
+
+test('a setting that makes a listed model cheaper in any part is known', () => {
+  const below = (input: number, output: number, cacheRead?: number) =>
+    isBelowList('anthropic:claude-opus-5', { 'anthropic:claude-opus-5': { input, output, cacheRead } });
+  expect([below(0, 0), below(10, 0), below(5, 25, 0)]).toEqual([true, true, true]);
+  expect([below(5, 25), below(50, 250), isBelowList('anthropic:claude-opus-5', {})]).toEqual([false, false, false]);
+  const own = { 'openai-compatible:local': { input: 0, output: 0 } };
+  expect(isBelowList('openai-compatible:local', own)).toBe(false);
 });
 
 test('the dearest price of a vendor is that of each part, long inputs and the configuration included', () => {

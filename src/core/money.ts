@@ -198,6 +198,24 @@ export function priceOf(text: string, overrides: Readonly<Record<string, PriceSe
   return own === null ? find(spec, TABLE) : priceFrom(own);
 }
 
+/** Whether the table has this model, an alias or a snapshot of it. */
+export function isListed(vendor: VendorName, model: string): boolean {
+  return find({ provider: vendor, model, text: `${vendor}:${model}` }, TABLE) !== null;
+}
+
+/** Whether both prices are known, and the first is higher in any part. */
+export function isDearer(text: string, than: string, overrides: Readonly<Record<string, PriceSetting>>): boolean {
+  const [price, other] = [priceOf(text, overrides), priceOf(than, overrides)];
+  return price !== null && other !== null && (price.input > other.input || price.output > other.output);
+}
+
+/** Whether the configuration makes a model cheaper than it is in the table. What is written to a cache counts as input unless it is said. */
+export function isBelowList(text: string, overrides: Readonly<Record<string, PriceSetting>>): boolean {
+  const [set, listed] = [priceOf(text, overrides), priceOf(text, {})];
+  const parts = ['input', 'output', 'cacheRead'] as const;
+  return set !== null && listed !== null && parts.some((part) => set[part] < listed[part]);
+}
+
 function priceFrom({ input, output, cacheRead = input, cacheWrite = input }: PriceSetting): Price {
   return price(input, output, cacheRead, cacheWrite);
 }

@@ -21,10 +21,14 @@ function distance(a: string, b: string): number {
  */
 export function nearest(word: string, known: Iterable<string>): string[] {
   const limit = word.length < 2 ? 0 : Math.max(1, Math.floor(word.length / 3));
-  return [...known]
-    .map((candidate) => ({ candidate, score: distance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ score, candidate }) => score <= limit && candidate.length > score)
-    .sort((a, b) => a.score - b.score || a.candidate.localeCompare(b.candidate))
-    .slice(0, 3)
-    .map(({ candidate }) => candidate);
+  return (
+    [...known]
+      // The distance is at least the difference in length.
+      .filter((candidate) => word.length < 2 * candidate.length)
+      .map((candidate) => ({ candidate, score: distance(word.toLowerCase(), candidate.toLowerCase()) }))
+      .filter(({ score, candidate }) => score <= limit && candidate.length > score)
+      .sort((a, b) => a.score - b.score || a.candidate.localeCompare(b.candidate))
+      .slice(0, 3)
+      .map(({ candidate }) => candidate)
+  );
 }

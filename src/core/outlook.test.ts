@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AgentosEvent, ItemEvent } from './events.ts';
-import { outlookOf } from './outlook.ts';
+import { outlookOf } from './progress.ts';
 import { foldEvent, newRunState, type RunState } from './run-state.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');

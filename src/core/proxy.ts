@@ -1,4 +1,4 @@
-import { AgentosError } from './errors.ts';
+import { usageError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,11 +29,7 @@ export function proxyVariables(env: Environment): Record<string, string> | null 
 function proxyUrl(name: string, value: string): string {
   const url = URL.parse(/^[\w.-]+:\d+\/?$/.test(value) ? `http://${value}` : value);
   if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url.href;
-  throw new AgentosError({
-    code: 'usage',
-    reason: `${name} is not the URL of a proxy.`,
-    hint: `Write it as http://host:port, or unset ${name}.`,
-  });
+  throw usageError(`${name} is not the URL of a proxy.`, `Write it as http://host:port, or unset ${name}.`);
 }
 
 /** The proxy for a host; null: it is reached directly. */

@@ -29,6 +29,16 @@ npm notice New minor version of npm available! 11.1.0 -> 11.2.0`,
     'Collecting x\n\u001b[31mERROR: No matching distribution found for x\u001b[0m',
     ['ERROR: No matching distribution found for x'],
   ],
+  [
+    'ESLint',
+    '/w/lib/a.js\n  3:1   error    Expected a function expression  func-style\n  9:5   warning  Unexpected use of continue  no-continue\n\n✖ 2 problems (1 error, 1 warning)',
+    ['  3:1   error    Expected a function expression  func-style'],
+  ],
+  [
+    'XO',
+    '  index.js:3:1\n  ✖  3:1  Strings must use singlequote.  quotes\n\n  1 error',
+    ['  ✖  3:1  Strings must use singlequote.  quotes'],
+  ],
   ['a shell', 'sh: 1: uv: not found', ['sh: 1: uv: not found']],
   ['cargo', '  Compiling x\nerror[E0432]: unresolved import\n --> src/a.rs:1:1', ['error[E0432]: unresolved import']],
   [
@@ -62,6 +72,11 @@ npm notice New minor version of npm available! 11.1.0 -> 11.2.0`,
     'Gradle',
     "* What went wrong:\nExecution failed for task ':compileTestJava'.\n> Could not resolve junit:junit:4.13.2.\n\n* Try:\nRun with --stacktrace option\n\nBUILD FAILED in 32s\n2 actionable tasks: 2 executed",
     ["Execution failed for task ':compileTestJava'.", '> Could not resolve junit:junit:4.13.2.'],
+  ],
+  [
+    'turbo',
+    ' WARNING  No lock file\n  x IO error: no such folder\n  |-> no such folder',
+    ['  x IO error: no such folder'],
   ],
   ['go', '# example.org/a\n./a.go:3:1: undefined: Add\nFAIL', ['./a.go:3:1: undefined: Add']],
 ])('%s', (_, output, lines) => {

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { withoutSequences } from './lines.ts';
 import { createMask } from './mask.ts';
 import { Secret } from './secret.ts';
@@ -9,7 +10,7 @@ import { Secret } from './secret.ts';
 
 /** The error lines of package managers, compilers, test runners, shells and languages. */
 const ERROR =
-  /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\]|\])?(?::|!|\s)|err_\w+|execution failed for task\b|could not (?:resolve|find|get|download)\b|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
+  /^\W{0,4}(?:E\s+)?(?:npm (?:err!|error)\s|(?:fatal|panic|error|err)(?:\[\w+\]|\])?(?::|!|\s)|err_\w+|execution failed for task\b|could not (?:resolve|find|get|download)\b|(?:\w+ ){1,2}error:\s|(?:\w+\.)*\w*(?:error|exception)(?: \[\w+\])?:\s)|^\d+:\d+\s+error\s|^✖\s+\d+:\d+\s|:\s(?:fatal )?error(?: TS\d+)?:\s|:\d+:\d+: (?:undefined|cannot|could not|syntax error)\b|:\s(?:command )?not found$|(?:^|:\s)no such file or directory|^Cannot find (?:module|package)\b/i;
 /** For a message without such a line. */
 const TELLING = /error|cannot|can't|failed|unexpected|undefined|expected|no module/i;
 /** Lines to skip: hints, update notices, stack frames, and lines of brackets or rulers only. */
@@ -98,4 +99,43 @@ export function detailOf(text: string, secret = ''): string {
   const clean = secret === '' ? text : createMask([new Secret(secret)])(text.replaceAll(secret, '[secret]'));
   const line = clean.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
   return line.length > MAX_DETAIL_CHARS ? `${line.slice(0, MAX_DETAIL_CHARS - 1)}…` : line;
+}
+
+const MOST_LOG_CHARS = 8_000;
+const LONGEST_LOG_LINE = 500;
+/** How many lines to show around the line that says that a step failed. */
+const LINES_BEFORE = 80;
+const LINES_AFTER = 5;
+const LAST_LOG_LINES = 100;
+const FIRST_LOG_ERRORS = 10;
+
+/** CI runners put these in front of each line, and around groups of lines. */
+const STAMP = /^\uFEFF?\d{4}-\d\d-\d\dT[\d:.]+Z(?: \d+[EO]\+?)? ?/;
+const SECTION = /section_(?:start|end):\d+:[^\r\n]*\r?/g;
+const FAILED_STEP = /^##\[error\]/;
+
+/**
+ * The part of a CI job's log that says why it failed, with a maximum length: the lines before the first failed step; without one, the
+ * first errors and the last lines.
+ */
+export function failingPart(log: string): string {
+  const lines = stripVTControlCharacters(log.replace(SECTION, ''))
+    .split(/\r?\n/)
+    .map((line) => line.replace(STAMP, '').trimEnd())
+    // Of a line that was overwritten, only the last version is shown.
+    .map((line) => line.slice(line.lastIndexOf('\r') + 1))
+    .map((line) => (line.length > LONGEST_LOG_LINE ? `${line.slice(0, LONGEST_LOG_LINE)}…` : line));
+  const failed = lines.findIndex((line) => FAILED_STEP.test(line));
+  const shown =
+    failed < 0
+      ? [...errorsBefore(lines), ...lines.slice(-LAST_LOG_LINES)]
+      : lines.slice(Math.max(0, failed - LINES_BEFORE), failed + LINES_AFTER);
+  return cutMiddle(shown.join('\n').trim(), MOST_LOG_CHARS);
+}
+
+/** Errors that are not among the last lines. */
+function errorsBefore(lines: readonly string[]): string[] {
+  const before = lines.slice(0, -LAST_LOG_LINES).join('\n');
+  const errors = before === '' ? [] : errorLines(before, FIRST_LOG_ERRORS);
+  return errors.length === 0 ? [] : [...errors, '…'];
 }

@@ -1,6 +1,6 @@
-import { AgentosError } from './errors.ts';
+import type { ConfigFile } from './config-file.ts';
+import { usageError } from './errors.ts';
 import { REACT_KINDS, type ReactKind } from './reaction.ts';
-import type { RemoteSettings } from './remote-settings.ts';
 import { Secret } from './secret.ts';
 
 /** A service with issues and repositories. */
@@ -100,7 +100,7 @@ export function hostedName({ host, path }: HostedRepository): string {
 /** Flags over file over environment, as for every other setting. */
 export function resolveRemote(
   flags: RemoteFlags,
-  file: RemoteSettings,
+  file: ConfigFile,
   env: Readonly<Record<string, string | undefined>>,
 ): RemoteConfig {
   const { select = {}, github = {}, gitlab = {}, pr = {} } = file;
@@ -136,11 +136,10 @@ export function resolveRemote(
 function sourceNamed(text: string | undefined): SourceSetting {
   const source = text === undefined ? null : parseSource(text);
   if (source !== undefined) return source;
-  throw new AgentosError({
-    code: 'usage',
-    reason: `"${text}" is not a source of issues.`,
-    hint: 'Write directory, github:owner/name or gitlab:group/name; github or gitlab alone means the repository of origin.',
-  });
+  throw usageError(
+    `"${text}" is not a source of issues.`,
+    'Write directory, github:owner/name or gitlab:group/name; github or gitlab alone means the repository of origin.',
+  );
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
@@ -151,9 +150,5 @@ function apiUrl(variable: string, given: string | undefined, usual: string): str
   const url = URL.parse(text);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
   if (url !== null && isSafe && url.username === '' && url.password === '') return text.replace(/\/+$/, '');
-  throw new AgentosError({
-    code: 'usage',
-    reason: `${variable} is not an https URL without a user name.`,
-    hint: `Write e.g. ${variable}=${usual}`,
-  });
+  throw usageError(`${variable} is not an https URL without a user name.`, `Write e.g. ${variable}=${usual}`);
 }

@@ -28,8 +28,9 @@ test('what may do better is retried as it was, with all that failed', () => {
 });
 
 test('no line repeats a model that was refused, unless it served another item', () => {
-  expect(of([refused('openai'), refused('openai')])).toEqual({
-    command: null,
+  const drafted = { flags: ['--drafter', 'openai:gpt-nope', '--parallel', '2'] };
+  expect(of([refused('openai'), refused('openai')], drafted)).toEqual({
+    command: 'agentos lld --ids 1 2 --parallel 2 --drafter <model>',
     changeFirst: { what: 'choose another model than openai:gpt-nope', flags: ['--drafter <model>'] },
   });
   expect(of([refused('google'), refused('openai')]).changeFirst?.flags).toEqual([
@@ -52,10 +53,10 @@ test.each<[Problem, string]>([
   [{ code: 'over-budget', scope: 'run', spentUsd: 0, limitUsd: 2 }, '--max-cost'],
 ])('$code asks for a change first', (problem, words) => {
   const { command, changeFirst } = of([problem]);
-  expect(command).toBeNull();
+  expect(command).toMatch(/^agentos lld --ids 1 --parallel 2/);
   expect(`${changeFirst?.what} ${changeFirst?.flags.join(' ')}`).toContain(words);
 });
 
 test('a run whose budget was spent has its whole budget again in the next one', () => {
-  expect(of([{ code: 'over-budget', scope: 'run', spentUsd: 1, limitUsd: 2 }]).command).not.toBeNull();
+  expect(of([{ code: 'over-budget', scope: 'run', spentUsd: 1, limitUsd: 2 }]).changeFirst).toBeNull();
 });

@@ -1,6 +1,7 @@
 import type { LastRun, Problem } from './errors.ts';
 import type { Evaluation } from './evaluation.ts';
 import { ITEM_STATUSES, type ItemEnd, type ItemStatus } from './item.ts';
+import { withoutFlags } from './lines.ts';
 import { NO_USAGE, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import type { FinishedStep, ItemState } from './run-state.ts';
@@ -48,7 +49,7 @@ export interface Summary {
   parallel: number;
   exitCode: number;
   counts: Record<string, number>;
-  /** Null: nothing failed, or something has to change first. */
+  /** Null: nothing failed. */
   retryCommand: string | null;
   /** What to change before a retry, if the same command would fail the same way. */
   changeFirst: Change | null;
@@ -119,6 +120,15 @@ export function countsOf(items: readonly ItemSummary[]): Record<string, number> 
   return { total: items.length, ...Object.fromEntries(ITEM_STATUSES.map((status) => [status, countOf(status)])) };
 }
 
+/** `2 succeeded, 1 failed`; empty: none has ended. */
+export function describeCounts(counts: Readonly<Partial<Record<string, number>>>): string {
+  return ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : [])).join(', ');
+}
+
+export function costText(usd: number | null): string {
+  return usd === null ? 'cost unknown' : `$${usd.toFixed(4)}`;
+}
+
 /** How far an item of the backlog is. */
 export type Stage = 'issue' | 'lld' | 'branch' | 'merged' | 'already-done' | 'dropped' | 'unreadable';
 
@@ -176,18 +186,20 @@ export interface Change {
 }
 
 interface Retry {
-  /** The command to copy; null: nothing failed, or it would fail the same way. */
+  /** The command to copy; null: nothing failed. */
   command: string | null;
-  /** Set if every failure needs a change. */
+  /** Set if every failure needs a change: the command has its flags, with a placeholder for each value. */
   changeFirst: Change | null;
 }
 
 export function retryOf(failures: readonly Failure[], run: RunFacts): Retry {
   if (failures.length === 0) return { command: null, changeFirst: null };
   const changes = failures.map(({ id, problem }) => problem && changeFor(problem, id, run));
-  if (changes.every((change) => change !== null)) return { command: null, changeFirst: joined(changes) };
+  const changeFirst = changes.every((change) => change !== null) ? joined(changes) : null;
+  const changed = changeFirst?.flags ?? [];
+  const same = withoutFlags(run.flags, new Set(changed.flatMap((flag) => flag.split(' ').slice(0, 1))));
   const ids = failures.map(({ id }) => id);
-  return { command: ['agentos', run.workflow, '--ids', ...ids, ...run.flags].join(' '), changeFirst: null };
+  return { command: ['agentos', run.workflow, '--ids', ...ids, ...same, ...changed].join(' '), changeFirst };
 }
 
 function joined(changes: readonly Change[]): Change {

@@ -249,6 +249,13 @@ test('missing keys are named all at once, each with its variables and the flag f
   expect(hint).toBe('Set GEMINI_API_KEY or GEMINI_API_KEYS, or choose another model with --reviewer.');
 });
 
+test('the name of the model is suspected only where the vendor does not find it', () => {
+  const hint = (status: number): string | null =>
+    wordingOf({ code: 'provider-refused-request', provider: 'openai', status, detail: 'no' }).hint;
+  expect(hint(404)).toBe('Check the name of the model.');
+  expect(hint(400)).toBe('Fix what it names, or choose another model.');
+});
+
 test('a mistake in the configuration is told as file:line', () => {
   const problem = {
     code: 'config-invalid',

@@ -151,7 +151,7 @@ const PROBLEMS = {
   ],
   'provider-refused-request': (p: { provider: string; status: number | null; detail: string }) => [
     `${p.provider} refused the request${statusText(p.status)}: ${p.detail}`,
-    'Check the name of the model.',
+    p.status === 404 ? 'Check the name of the model.' : 'Fix what it names, or choose another model.',
   ],
   'provider-bad-reply': (p: { provider: string; detail: string }) => [
     `${p.provider} sent an invalid reply: ${p.detail}`,

@@ -1,9 +1,9 @@
+import { lineOf, markedText, normaliseText, parseMarkdown, plainText, sectionsOf } from '../markdown/markdown.ts';
+import { readTitle } from '../markdown/words.ts';
 import { type DocumentFinding, error, quote } from './finding.ts';
-import { lineOf, markedText, normaliseText, parseMarkdown, plainText, sectionsOf } from './markdown.ts';
-import type { CitedTree } from './review/evidence.ts';
+import type { CitedTree } from './lld/files.ts';
 import { LLD_FORM } from './revise/form.ts';
 import { formOf } from './revise/reply.ts';
-import { readTitle } from './words.ts';
 
 /** Lines of a file that show that something is done. */
 export interface Evidence {

@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest';
 import { coverageOf, formatCoverage } from './coverage.ts';
 
-const row = (requirement: number, scenarios: string[]) => ({
-  requirement: String(requirement),
-  text: `Text ${requirement}`,
-  scenarios,
-});
+const entry = (number: number, text = `Text ${number}`) => ({ id: String(number), text, line: number });
+const scenario = (name: string, ...covers: string[]) => ({ name, covers });
 
 test('coverage is printed as a review prints it', () => {
-  const coverage = coverageOf([row(1, ['010', '020']), { requirement: '2', text: 'a | b\nc', scenarios: [] }]);
+  const coverage = coverageOf([entry(1), entry(2, 'a | b\nc')], [scenario('010', '1'), scenario('020', '1', '7')]);
   expect(formatCoverage(coverage)).toBe(
     [
       '| # | Requirement | Test(s) | Status |',
@@ -29,8 +26,7 @@ test.each([
   [999, 1000, 99],
   [1, 1000, 1],
 ])('%i of %i is %i percent', (covered, total, percent) => {
-  const coverage = coverageOf(
-    Array.from({ length: total }, (_, index) => row(index + 1, index < covered ? ['010'] : [])),
-  );
+  const entries = Array.from({ length: total }, (_, index) => entry(index + 1));
+  const coverage = coverageOf(entries, [scenario('010', ...entries.slice(0, covered).map(({ id }) => id))]);
   expect(coverage).toMatchObject({ covered, total, percent });
 });

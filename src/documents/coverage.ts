@@ -1,4 +1,6 @@
-import { tableOf } from './tables.ts';
+import type { TextLine } from '../markdown/markdown.ts';
+import { tableOf } from '../markdown/writer.ts';
+import { type DocumentFinding, error, quote } from './finding.ts';
 
 /** Which requirements a scenario covers. */
 export interface Coverage {
@@ -9,15 +11,32 @@ export interface Coverage {
   rows: CoverageRow[];
 }
 
-export interface CoverageRow {
+interface CoverageRow {
   requirement: string;
   text: string;
   scenarios: string[];
   covered: boolean;
 }
 
-export function coverageOf(requirements: Omit<CoverageRow, 'covered'>[]): Coverage {
-  const rows = requirements.map((row) => ({ ...row, covered: row.scenarios.length > 0 }));
+/** A requirement, or a scenario of an issue. */
+export interface NumberedEntry extends TextLine {
+  /** `1`, or with its kind if the document has several: `FR-1` and `NFR-1`, `R1` and `REQ-1`. */
+  id: string;
+}
+
+/** What covers entries: a scenario of a design, or a criterion of an issue. */
+export interface Covering {
+  name: string;
+  /** The ids that it names, unknown ones included. */
+  covers: readonly string[];
+}
+
+export function coverageOf(entries: readonly NumberedEntry[], covering: readonly Covering[]): Coverage {
+  const texts = new Map(entries.toReversed().map(({ id, text }) => [id, text]));
+  const rows = [...new Set(entries.map(({ id }) => id))].map((requirement) => {
+    const scenarios = covering.filter(({ covers }) => covers.includes(requirement)).map(({ name }) => name);
+    return { requirement, text: texts.get(requirement) ?? '', scenarios, covered: scenarios.length > 0 };
+  });
   const covered = rows.filter((row) => row.covered).length;
   return { covered, total: rows.length, percent: wholePercent(covered, rows.length), rows };
 }
@@ -26,6 +45,40 @@ function wholePercent(part: number, whole: number): number {
   if (whole === 0 || part === 0) return 0;
   if (part === whole) return 100;
   return Math.min(99, Math.max(1, Math.round((part / whole) * 100)));
+}
+
+/** How entries are called in messages. */
+export interface EntryWords {
+  /** `requirement`, which also begins the names of the rules. */
+  one: string;
+  /** How they are written: `a list "1. …"`. */
+  form: string;
+  /** What has to cover them: `scenario of section 10`. */
+  by: string;
+  nameOf: (id: string) => string;
+}
+
+/** `<one>-none`, `<one>-duplicate`, `<one>-uncovered`: entries are numbered in one sequence, and each of them is covered. */
+export function checkEntries(
+  { one, form, by, nameOf }: EntryWords,
+  { line, entries, covering }: { line: number; entries: readonly NumberedEntry[]; covering: readonly Covering[] },
+): DocumentFinding[] {
+  if (entries.length === 0) return [error(`${one}-none`, line, `There is no numbered ${one}: write ${form}.`)];
+  const seen = new Set<string>();
+  const again = entries.filter(({ id }) => seen.size === seen.add(id).size);
+  const ids = [...new Set(again.map(({ id }) => nameOf(id)))].join(', ');
+  const twice = `${ids} occurs more than once: number all ${one}s in one sequence.`;
+  const covered = new Set(covering.flatMap(({ covers }) => covers));
+  // If nothing is covered, that is one finding of what should cover it.
+  const uncovered = covered.size === 0 ? [] : entries.filter(({ id }) => !covered.has(id));
+  return [
+    // Numbering that restarts under each heading is one mistake.
+    ...again.slice(0, 1).map((entry) => error(`${one}-duplicate`, entry.line, twice)),
+    ...uncovered.map(({ id, text, line: at }) => {
+      const message = `No ${by} covers ${nameOf(id)}, ${quote(text)}: add one that names ${nameOf(id)}.`;
+      return error(`${one}-uncovered`, at, message);
+    }),
+  ];
 }
 
 /** The table and the calculation as a review prints them. */

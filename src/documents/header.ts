@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
-import { isMap, parseDocument, stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { oneLine } from '../core/lines.ts';
-import { normaliseText } from './markdown.ts';
+import { normaliseText } from '../markdown/markdown.ts';
 
 export interface FrontMatter {
   fields: Record<string, unknown>;
   /** The text below the front matter; the whole text without one. */
   body: string;
-  /** Why the front matter could not be read. */
-  problem?: string;
 }
 
 /** Longer front matter is not parsed. */
@@ -25,39 +23,27 @@ export function writeFrontMatter(body: string, fields: Record<string, unknown>):
 }
 
 /**
- * Reads front matter written by us, by people and by their editors. Never throws: invalid YAML gives no fields and a problem. A
- * text that merely begins with a horizontal rule has no front matter.
+ * Reads front matter written by us, by people and by their editors. Never throws: invalid YAML gives no fields. A text that
+ * merely begins with a horizontal rule has no front matter.
  */
 export function readFrontMatter(text: string): FrontMatter {
   const normalised = normaliseText(text);
-  const block = BLOCK.exec(normalised);
-  if (!block) {
-    return /^---[ \t]*\n[\w-]+:/.test(normalised)
-      ? { fields: {}, body: normalised, problem: 'the front matter has no closing line "---"' }
-      : { fields: {}, body: normalised };
-  }
-  const body = normalised.slice(block[0].length).replace(/^\n/, '');
-  if (block[0].length > LONGEST) return { fields: {}, body, problem: 'the front matter is longer than 16 KB' };
+  const [block, inner = ''] = BLOCK.exec(normalised) ?? [];
+  if (block === undefined) return { fields: {}, body: normalised };
+  let value: unknown = {};
   try {
-    const document = parseDocument(block[1] ?? '');
-    const error = document.errors[0];
-    if (error) return { fields: {}, body, problem: firstLine(error.message) };
-    // YAML takes a heading between two rules for a comment.
-    if (document.contents === null) return { fields: {}, body: block[1]?.trim() === '' ? body : normalised };
-    if (!isMap(document.contents)) return { fields: {}, body: normalised };
-    return { fields: document.toJS() as Record<string, unknown>, body };
-  } catch (error) {
-    return { fields: {}, body, problem: firstLine(error instanceof Error ? error.message : String(error)) };
+    if (block.length <= LONGEST && inner.trim() !== '') value = parse(inner, { logLevel: 'error' });
+  } catch {
+    // The checks of the document say which field is missing.
   }
+  // YAML takes a heading between two rules for a comment.
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fields: {}, body: normalised };
+  return { fields: value as Record<string, unknown>, body: normalised.slice(block.length).replace(/^\n/, '') };
 }
 
 /** Ignores line ends, byte-order mark and trailing white space, so saving in another editor does not change it. */
 export function bodyHash(body: string): string {
   return createHash('sha256').update(normaliseText(body).trimEnd()).digest('hex');
-}
-
-function firstLine(message: string): string {
-  return (message.split('\n')[0] ?? '').replace(/:$/, '');
 }
 
 const TEXTS = [
@@ -117,17 +103,4 @@ export function isUntouched({ header, body }: Headed): boolean {
 /** Approved, and not edited since. */
 export function isApproved(document: Headed): boolean {
   return document.header.status === 'approved' && isUntouched(document);
-}
-
-/** What a report says was implemented, and where. */
-export interface Implemented {
-  /** Hash of the approved LLD's body. It identifies the design even if the file moves. */
-  lldHash: string;
-  branch: string;
-}
-
-/** Null if the text is not a report. */
-export function readReportStatus(report: string): Implemented | null {
-  const { status, lldHash, branch } = readHeader(report).header;
-  return status === 'implemented' && lldHash !== null && branch !== null ? { lldHash, branch } : null;
 }

@@ -1,13 +1,13 @@
+import { codeIn, lineOf, proseIn } from '../markdown/markdown.ts';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
 import type { LldDocument } from './lld/document.ts';
-import { codeIn, lineOf, proseIn } from './markdown.ts';
 
 /*
  * Phrases that often hide a gap. The reviewer judges what a sentence means, so these only warn, and the lists stay short. Only
  * a pass criterion that is nothing but an empty word is an error, because the cell alone decides that.
  */
 const EMPTY =
-  /^\W*(?:|n\/?a|none|tbd|tba|todo|pending|unknown|ok(?:ay)?|yes|pass(?:es|ed)?|test passes|success(?:ful(?:ly)?)?|(?:it |this |everything |the \w+ )?works?(?: (?:correctly|properly|fine|well|as (?:expected|intended|designed)))?|(?:is |are )?correct|as (?:expected|intended|designed)|behaves as expected|looks (?:good|right|fine)|no (?:errors?|issues|problems)|see above)\W*$/i;
+  /^\W*(?:|n\/?a|none|tbd|tba|todo|pending|unknown|ok(?:ay)?|yes|pass(?:es|ed)?|test passes|success(?:ful(?:ly)?)?|(?:it |this |everything |the \w+ )?works?(?: (?:correctly|properly|fine|well|as (?:expected|intended|designed)))?|(?:is |are )?correct|as (?:expected|intended|designed)|behaves as expected|looks (?:good|right|fine)|see above)\W*$/i;
 const VAGUE =
   /\b(?:works?|behaves?|functions|handled|performs|renders) (?:correctly|properly|gracefully|as (?:expected|intended))\b|\b(?:user-friendly|reasonable|appropriate|acceptable|fast enough|intuitive)\b/i;
 const BY_HAND =

@@ -68,7 +68,6 @@ describe('foldResolvedQuestions', () => {
     ['with a number before it', '1. What is the default if `--parallel` is given without a number?'],
     ['in slightly other words', 'What should the default be when `--parallel` is given without any number?'],
     ['shortened', 'Default for `--parallel` without a number'],
-    ['by its place', 'Question 1'],
   ])('finds a question that the reviewer wrote %s', (_name, question) => {
     const other = '- [ ] Should there be a maximum number of workers?\n';
     expect(

@@ -1,8 +1,8 @@
 import type { List, ListItem, Nodes, Paragraph, Parents } from 'mdast';
+import { flatText, lineOf, markedText, parseMarkdown, plainText } from '../markdown/markdown.ts';
+import { contentWords, OPEN_QUESTIONS_KEY, overlap, readTitle, sharedWords } from '../markdown/words.ts';
 import { type DocumentFinding, quote, warning } from './finding.ts';
-import { flatText, lineOf, markedText, parseMarkdown, plainText } from './markdown.ts';
 import type { OpenQuestion } from './review/review.ts';
-import { contentWords, OPEN_QUESTIONS_KEY, overlap, readTitle, sharedWords } from './words.ts';
 
 /** A question of the draft, open or resolved. */
 export interface QuestionItem extends OpenQuestion {
@@ -82,13 +82,9 @@ export function keepAnswers(draft: string, revised: string): string {
   return answered.length === 0 ? revised : foldResolvedQuestions(revised, answered);
 }
 
-const NTH = /^(?:open )?(?:question|q) ?#?(\d{1,2})$/;
-
 /** Those with the same words, else the one that shares most words; two that fit equally well match nothing. */
 function matching(question: string, items: QuestionItem[], resolvedCount: number): QuestionItem[] {
   const form = normalised(question);
-  const nth = NTH.exec(form)?.[1];
-  if (nth !== undefined) return items.slice(Number(nth) - 1, Number(nth));
   const same = items.filter((item) => normalised(item.question) === form);
   if (same.length > 0) return same;
   const words = contentWords(question);

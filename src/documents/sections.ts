@@ -1,7 +1,9 @@
 import type { Heading, Root, RootContent } from 'mdast';
+import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown/markdown.ts';
+import { readTitle } from '../markdown/words.ts';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
-import { lineOf, plainText } from './markdown.ts';
-import { readTitle } from './words.ts';
+import { type QuestionItem, questionItems } from './questions.ts';
+import { leftOutIn } from './template-text.ts';
 
 export interface SectionName {
   /** `3`, `2.4`, `scope`, or `log` for the review log. */
@@ -52,8 +54,36 @@ export interface DocumentSections {
   repeatedSections: DocumentSection[];
 }
 
+/** What an issue and a design have in common. Lines are counted from 1 in the text as given. */
+export interface ParsedDocument extends DocumentSections {
+  /** The normalised text. */
+  text: string;
+  root: Root;
+  /** Empty without a title heading. */
+  title: string;
+  titleLine: number;
+  openQuestions: QuestionItem[];
+}
+
+/** Never throws: missing parts are empty, and the checks report them. `nodesOf`: what is below a section's heading. */
+export function parseDocument(
+  given: string,
+  names: readonly SectionName[],
+): { parsed: ParsedDocument; heading: Heading | undefined; nodesOf: (id: string) => RootContent[] } {
+  const text = normaliseText(given);
+  const root = parseMarkdown(text);
+  const heading = titleOf(root, names);
+  const outline = findSections(root, names);
+  const openQuestions = questionItems(text, root);
+  return {
+    parsed: { text, root, title: plainText(heading), titleLine: lineOf(heading), ...outline, openQuestions },
+    heading,
+    nodesOf: (id) => outline.sections.find((section) => section.id === id)?.nodes ?? [],
+  };
+}
+
 /** The title: the one heading above all others, even if it looks like a section (`# 2 - Feature: Change …`). */
-export function titleOf(root: Root, names: readonly SectionName[]): Heading | undefined {
+function titleOf(root: Root, names: readonly SectionName[]): Heading | undefined {
   const headings = root.children.filter((node) => node.type === 'heading');
   const first = headings.find((heading) => heading.depth === 1) ?? headings[0];
   if (!first) return undefined;
@@ -67,7 +97,7 @@ export function titleOf(root: Root, names: readonly SectionName[]): Heading | un
  * The sections of the template in document order. Their level is the one that most of them have. A heading of another level
  * is a section only if its number and its title agree, so `Security` inside section 7 is not taken for a section.
  */
-export function findSections(root: Root, names: readonly SectionName[]): DocumentSections {
+function findSections(root: Root, names: readonly SectionName[]): DocumentSections {
   const candidates = root.children.flatMap((node, index): Candidate[] => {
     if (node.type !== 'heading') return [];
     const { number, key } = readTitle(plainText(node));
@@ -145,14 +175,17 @@ function isBareNa(nodes: readonly RootContent[]): boolean {
 
 function isContent(node: RootContent): boolean {
   if (node.type === 'heading' || node.type === 'thematicBreak' || node.type === 'definition') return false;
-  if (node.type === 'html') return node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
+  // A comment in place of text has a rule of its own.
+  if (node.type === 'html')
+    return leftOutIn(node.value) !== null || node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '').trim() !== '';
+  if (node.type === 'paragraph') return /[\p{L}\p{N}]/u.test(plainText(node));
   if (node.type === 'code') return node.value.trim() !== '';
   return node.type !== 'table' || node.children.length > 1;
 }
 
 /** `section-missing`, `section-empty`, `section-repeated`, `section-order`. */
 export function checkOutline(
-  { sections, repeatedSections, titleLine }: DocumentSections & { titleLine: number },
+  { sections, repeatedSections, titleLine }: ParsedDocument,
   names: readonly SectionName[],
 ): DocumentFinding[] {
   const order = names.map(({ id }) => id);

@@ -1,45 +1,73 @@
-import type { Nodes } from 'mdast';
+import { codeIn } from '../markdown/markdown.ts';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
-import { codeIn, lineOf, parseMarkdown, proseIn, type TextLine } from './markdown.ts';
-import type { DocumentSection } from './sections.ts';
+import type { ParsedDocument } from './sections.ts';
 
 const RULE = 'template-text';
 const COMMENT = /<!--([\s\S]*?)(?:-->|$)/g;
 
-/** Finds placeholders and hints of this template, and placeholders of common ones, that were not replaced. */
-export function createLeftoverText(template: string): (node: Nodes) => DocumentFinding[] {
+/**
+ * `template-text` and `elided-text`: placeholders and hints of this template and of common ones that were not replaced, text that
+ * was left out, and remains of a prompt. In code only placeholders of this template count, because a quoted file may be
+ * shortened. The review log may have all but a prompt, because it quotes findings.
+ */
+export function createLeftoverText(template: string): (document: ParsedDocument) => DocumentFinding[] {
   const placeholders = template.match(/\{\{[^{}]*\}\}/g) ?? [];
   const hints = new Set([...template.matchAll(COMMENT)].map((match) => bare(match[1] ?? '')));
   const oursIn = (text: string) => placeholders.find((placeholder) => text.includes(placeholder)) ?? null;
   const isHint = (text: string): boolean => text.length > 20 && hints.has(bare(text));
-  return (node) => {
-    const html = htmlIn(node);
-    const own = node.type === 'html' ? node.value.replace(COMMENT, '') : '';
-    const hinted = html.flatMap(({ text, line }) =>
-      [...text.matchAll(COMMENT)]
-        .map(([, said = '']) => ({ text: said, line }))
-        .filter(({ text: said }) => isHint(said)),
-    );
-    const found = [...proseIn(node), { text: own, line: lineOf(node) }].flatMap(({ text, line }) => {
-      const said = oursIn(text) ?? placeholderIn(text) ?? (isHint(text) ? text : null);
-      return said === null ? [] : [leftover(line, said)];
-    });
+  const leftoversIn = (given: string, prose: string, line: number): DocumentFinding[] => {
+    const hint = [...given.matchAll(COMMENT)].find(([, said = '']) => isHint(said))?.[1];
+    const said =
+      oursIn(prose) ??
+      cellsOf(prose)
+        .map(placeholderIn)
+        .find((found) => found !== null) ??
+      null;
+    const left = said ?? (isHint(prose) ? prose : null);
+    const elided = leftOutIn(given);
+    const why = 'write it in full, because readers see no other version';
     return [
-      ...hinted.map(({ text, line }) =>
-        warning(RULE, line, `A hint of the template was left in, ${quote(text)}: delete it.`),
-      ),
-      ...found,
-      ...codeIn(node).flatMap((code) => {
-        const said = oursIn(code.value);
-        return said === null ? [] : [leftover(lineOf(code), said)];
-      }),
+      ...(hint ? [warning(RULE, line, `A hint of the template was left in, ${quote(hint)}: delete it.`)] : []),
+      ...(left === null ? [] : [leftover(line, left)]),
+      ...(elided === null ? [] : [error('elided-text', line, `Text was left out, ${quote(elided)}: ${why}.`)]),
     ];
+  };
+  return ({ text, root, sections }) => {
+    const log = sections.find(({ id }) => id === 'log');
+    const inCode = new Set(
+      codeIn(root).flatMap(({ position }) => linesBetween(position?.start.line, position?.end.line)),
+    );
+    const prose = text.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
+    const tags = new Set<string>();
+    return text.split('\n').flatMap((given, index) => {
+      const line = index + 1;
+      const isLog = log !== undefined && line >= log.line && line <= log.line + log.lines;
+      if (inCode.has(line)) {
+        const ours = isLog ? null : oursIn(given);
+        return ours === null ? [] : [leftover(line, ours)];
+      }
+      const [remains, tag = given] = PROMPT_REMAINS.exec(given) ?? [];
+      // The end of a tag is the same mistake as its beginning.
+      const isPrompt = remains !== undefined && tags.size < tags.add(tag).size;
+      return [
+        ...(isLog ? [] : leftoversIn(given, prose[index] ?? '', line)),
+        ...(isPrompt
+          ? [error('elided-text', line, `A line of the prompt was left in, ${quote(given)}: delete it.`)]
+          : []),
+      ];
+    });
   };
 }
 
-function htmlIn(node: Nodes): TextLine[] {
-  if (node.type === 'html') return [{ text: node.value, line: lineOf(node) }];
-  return 'children' in node ? node.children.flatMap((child: Nodes) => htmlIn(child)) : [];
+function linesBetween(first = 1, last = 0): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** The cells of a row, or the words of a line, without markup. */
+function cellsOf(line: string): string[] {
+  const words = line.replace(/^\s*(?:(?:#{1,6}|[-*+>]|\d{1,9}[.)])\s+)*(?:\[[ xX]\]\s+)?/, '');
+  const plain = words.replace(/\*+|(?<!\w)_+|_+(?!\w)|~~/g, '');
+  return plain.startsWith('|') ? plain.split(/(?<!\\)\|/) : [plain];
 }
 
 export function leftover(line: number, text: string): DocumentFinding {
@@ -63,6 +91,7 @@ const WHOLE: RegExp[] = [
   /^(?:TODO|Todo)\W*$/,
   /^(?:TBD|TODO|FIXME)\s*(?:[:–—(]|-\s)/,
   /^\[(?:description|title|summary|name|date|author|path|file|reason|text|\.{3}|…)\]\W*$/i,
+  /^\{[A-Za-z][\w ,/-]*\}\W*$/,
   /^<(?!(?:br|hr|p|b|i|a|details|summary|div|img|table|sub|sup|kbd|code|pre|span)\b)[A-Za-z][\w -]+>\W*$/i,
 ];
 
@@ -75,37 +104,15 @@ function placeholderIn(text: string): string | null {
 
 /** Words in place of text. */
 const LEFT_OUT =
-  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like) (?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|no changes?|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|text|entries|scenarios|requirements)(?: here| continue| go here)?(?=\W*$))(?!\w)/i;
+  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like) (?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|no changes?|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|code|text|entries|scenarios|requirements)(?: here| continue| go here)?(?=\W*$))(?!\w)/i;
 /** Italics or brackets of any kind around the whole line. */
 const MARKED =
-  /^(?:\*{1,2}|_{1,2})?\s*(?:\[(?!x?\])(.*)\]|\((.*)\)|<!--(.*)-->|<([^<>]*)>|(?:\.{3}|…)(.*))\s*\.?(?:\*{1,2}|_{1,2})?$|^(?:\*|_)([^*_]+)(?:\*|_)$/;
+  /^(?:\*{1,2}|_{1,2})?\s*(?:\[(?!x?\])(.*)\]|\((.*)\)|<!--(.*)-->|<([^<>]*)>|(?:\/\/|#)?\s*(?:\.{3}|…)(.*))\s*\.?(?:\*{1,2}|_{1,2})?$|^(?:\*|_)([^*_]+)(?:\*|_)$/;
 const MOST_WORDS = 12;
 
-/** Tags of a prompt and marks of an edit. No document has them on a line of their own. */
+/** Tags of a prompt, marks of an edit and what a prompt says. No document has them at the start of a line. */
 const PROMPT_REMAINS =
-  /^\s*(?:<\/?(?:issue|brief|repository|template|draft|review|lld|coverage|check-warnings|findings-ledger|your-review|your-last-reply|changes-since-last-round)-*>|<{7} SEARCH|>{7} REPLACE)\s*$/;
-
-/**
- * `elided-text`: a writer left text out (`*(unchanged)*`, `[Rest as before]`, `<!-- same as above -->`), or left a part of the
- * prompt in. Code is skipped, because a quoted file may be shortened; the review log is skipped, because it quotes findings.
- */
-export function elisionsIn(text: string, log: DocumentSection | undefined): DocumentFinding[] {
-  const lines = text.split('\n');
-  for (const { position } of codeIn(parseMarkdown(text))) {
-    const { start, end } = position ?? { start: { line: 1 }, end: { line: 0 } };
-    lines.fill('', start.line - 1, end.line);
-  }
-  return lines.flatMap((said, index) => {
-    const line = index + 1;
-    const isLog = log !== undefined && line >= log.line && line <= log.line + log.lines;
-    const elided = isLog ? null : leftOutIn(said);
-    const message =
-      elided === null
-        ? `A line of the prompt was left in, ${quote(said)}: delete it.`
-        : `Text was left out, ${quote(elided)}: write it in full, because readers see no other version.`;
-    return elided === null && !PROMPT_REMAINS.test(said) ? [] : [error('elided-text', line, message)];
-  });
-}
+  /^\s*(?:<\/?((?:issue|brief|repository|template|draft|review|lld|coverage|check-warnings|findings-ledger|your-review|your-last-reply|changes-since-last-round)-*)>\s*$|<{7} SEARCH\s*$|>{7} REPLACE\s*$|You are (?:an?|the) (?:[\w-]+ ){0,4}(?:architect|engineer|developer|drafter|designer|reviewer|assistant)\b|Write the LLD for issue\b|Reply with (?:the whole document|edits)\b)/;
 
 /** The words in place of text in a line, or null. A row of a table must have nothing else in it. */
 export function leftOutIn(line: string): string | null {
@@ -119,18 +126,4 @@ export function leftOutIn(line: string): string | null {
   const inside = (MARKED.exec(piece ?? '') ?? []).slice(1).find((words) => words !== undefined) ?? '';
   const isLeftOut = LEFT_OUT.test(inside) && inside.trim().split(/\s+/).length <= MOST_WORDS;
   return piece !== undefined && others.length === 0 && isLeftOut ? piece : null;
-}
-
-/** A template with the issue's title filled in and the issue's text quoted below it. */
-export function filledTemplate(
-  template: string,
-  { id, title, body, note }: { id: string; title: string; body: string; note: string },
-): string {
-  const named = template
-    .replace(/\{\{issue id\}\}/g, () => id)
-    .replace(/\{\{(?:issue )?title[^{}]*\}\}/g, () => title.replace(/\s+/g, ' ').trim());
-  const [heading = '', ...rest] = named.trim().split('\n');
-  // In a quotation, headings and tables of the issue are not taken for those of the document.
-  const quoted = [note, '', ...body.trim().split('\n')].map((line) => `> ${line}`.trimEnd());
-  return [heading, '', ...quoted, ...rest, ''].join('\n');
 }

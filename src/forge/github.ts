@@ -4,7 +4,7 @@ import { type GitHubClient, repositoryAsk } from '../host/github-client.ts';
 import { orElse, requirePush } from '../host/port.ts';
 import { webHostOf } from '../host/remote-url.ts';
 import { type Below, createGitHubChecks, createGitHubReviews } from './github-feedback.ts';
-import { EVIDENCE, type Forge, type OpenRequest, type PullRequest } from './port.ts';
+import { closingWords, EVIDENCE, type Forge, type OpenRequest, type PullRequest } from './port.ts';
 
 const pullSchema = z.looseObject({
   number: z.int(),
@@ -68,11 +68,7 @@ export function createGitHubForge(client: GitHubClient, path: string): Forge {
     },
     fileUrl: (branch, file) =>
       `${webUrl}/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
-    closing(place, issue) {
-      if (!place.startsWith('github:')) return null;
-      const of = place.slice('github:'.length);
-      return of.toLowerCase() === path.toLowerCase() ? `Closes #${issue}` : `Closes ${of}#${issue}`;
-    },
+    closing: (place, issue) => closingWords(`github:${path}`, place, issue),
     async gitHeader() {
       const { options } = client;
       const { protocol } = new URL(options.apiUrl);

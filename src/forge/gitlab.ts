@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
 import { orElse, requirePush } from '../host/port.ts';
 import { webHostOf } from '../host/remote-url.ts';
-import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type PullRequest, type Review } from './port.ts';
+import {
+  ANSWER,
+  type Check,
+  closingWords,
+  EVIDENCE,
+  type Forge,
+  type Posted,
+  type PullRequest,
+  type Review,
+} from './port.ts';
 
 const requestSchema = z.looseObject({
   iid: z.int(),
@@ -67,11 +76,7 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     },
     fileUrl: (branch, file) =>
       `${web}/${path}/-/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
-    closing(place, issue) {
-      if (!place.startsWith('gitlab:')) return null;
-      const of = place.slice('gitlab:'.length);
-      return of === path ? `Closes #${issue}` : `Closes ${of}#${issue}`;
-    },
+    closing: (place, issue) => closingWords(`gitlab:${path}`, place, issue),
     async gitHeader() {
       const login = Buffer.from(`oauth2:${(await client.options.token()).reveal()}`).toString('base64');
       return { url: `${web}/`, header: `Authorization: Basic ${login}` };

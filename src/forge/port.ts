@@ -30,6 +30,13 @@ export function answeredIn(text: string): string[] {
   return ids.split(' ').filter(Boolean);
 }
 
+/** The words by which a pull request of one repository closes an issue; null: the issue is not on this service. */
+export function closingWords(own: string, location: string, issue: ItemId): string | null {
+  const [host, path = ''] = location.split(':');
+  if (host !== own.split(':')[0]) return null;
+  return location.toLowerCase() === own.toLowerCase() ? `Closes #${issue}` : `Closes ${path}#${issue}`;
+}
+
 /** The name of our own status or check run; it is not a check of CI. */
 export const EVIDENCE = 'agentos / evidence';
 

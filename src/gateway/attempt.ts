@@ -2,6 +2,7 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import { type Fields, parseJson } from '../core/json.ts';
 import { createMask, createStreamMask } from '../core/mask.ts';
 import { detailOf } from '../core/reason.ts';
+import { badReply } from '../models/vendor-failure.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { Call } from './call.ts';
@@ -94,7 +95,7 @@ function receiveRefusal(answered: Answered, status: number, bytes: Buffer): Outc
   const body = parseJson(text);
   state.status = status;
   if (askPool(answered, { status, headers: plainHeaders(headers), body }) !== null) return 'retry';
-  if (body === null) throw badReply(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
+  if (body === null) throw unreadable(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
   const meaning = state.refusal === null ? {} : recordHeader(state.refusal);
   sink.whole(status, { ...responseHeaders(headers, lease.key), ...meaning }, Buffer.from(text));
   return 'done';
@@ -110,7 +111,7 @@ function receiveWhole(answered: Answered, bytes: Buffer, metered: ReturnType<typ
   if (bytes.byteLength > MAX_WHOLE_BYTES) {
     throw new AgentosError({ code: 'reply-too-large', provider: vendor, limitBytes: MAX_WHOLE_BYTES });
   }
-  if (metered === null) throw badReply(call, describe(headers['content-type'], bytes.toString('utf8')), secret);
+  if (metered === null) throw unreadable(call, describe(headers['content-type'], bytes.toString('utf8')), secret);
   state.tally = metered.tally;
   const shown = createStreamMask(secret);
   const mask = (given: Buffer): Buffer => Buffer.concat([shown.push(given), shown.end()]);
@@ -163,7 +164,7 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
   }
   if (!state.begun) {
     if (begin(null) !== null) return 'retry';
-    if (heldBytes === 0) throw badReply(call, 'an empty stream', secret);
+    if (heldBytes === 0) throw unreadable(call, 'an empty stream', secret);
     await sink.write(shown.push(Buffer.concat(held)));
   }
   await sink.write(shown.end());
@@ -193,9 +194,8 @@ function redirected({ call, received, secret }: Answered): AgentosError {
   });
 }
 
-function badReply({ route }: Call, what: string, secret: string): AgentosError {
-  const detail = detailOf(`the vendor sent ${what}`, secret);
-  return new AgentosError({ code: 'provider-bad-reply', provider: route.vendor, detail }, { retry: 'transient' });
+function unreadable({ route }: Call, what: string, secret: string): AgentosError {
+  return badReply(route.vendor, detailOf(`the vendor sent ${what}`, secret));
 }
 
 /** The title of a page, or the start of other text. */

@@ -5,6 +5,7 @@ import { AgentosError } from '../core/errors.ts';
 import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
+import { isDearer, type PriceSetting } from '../core/money.ts';
 import { type Headers, requestHeaders } from './upstream.ts';
 import { anthropic } from './vendors/anthropic.ts';
 import type { RequestFacts, WireFormat } from './vendors/format.ts';
@@ -14,7 +15,10 @@ import { openaiChat, openaiResponses } from './vendors/openai.ts';
 /** What a token allows: the calls of one attempt at one item. */
 export interface Grant {
   item: string;
-  /** Specs of the allowed models; an agent's spec allows all models of its vendor, because it uses small helper models. Absent: all. */
+  /**
+   * Specs of the allowed models. An agent's spec also allows its vendor's other models, because it uses small helper models, but none
+   * that is known to cost more. Absent: all.
+   */
   models?: readonly string[] | undefined;
   /** On the gateway's clock: no wait exceeds it. */
   deadlineMs?: number | null | undefined;
@@ -32,6 +36,8 @@ export interface Call {
   body: Buffer | null;
 }
 
+type Prices = Readonly<Record<string, PriceSetting>>;
+
 interface Arrival {
   request: IncomingMessage;
   url: URL;
@@ -39,13 +45,14 @@ interface Arrival {
   grant: Grant;
   /** The vendor's base URL, with the version. */
   base: string;
+  prices: Prices;
   maxBytes: number;
 }
 
 const CREDENTIALS = new Set(['key', 'access_token']);
 
 /** Reads the body, and returns the request as it will be sent. */
-export async function readCall({ request, url, route, grant, base, maxBytes }: Arrival): Promise<Call> {
+export async function readCall({ request, url, route, grant, base, prices, maxBytes }: Arrival): Promise<Call> {
   const target = new URL(base + route.path);
   for (const [name, value] of url.searchParams) {
     if (!CREDENTIALS.has(name)) target.searchParams.append(name, value);
@@ -53,24 +60,26 @@ export async function readCall({ request, url, route, grant, base, maxBytes }: A
   const method = request.method ?? 'GET';
   const call = { grant, route, method, url: target, headers: requestHeaders(request.headers) };
   if (method === 'GET') {
-    requireGranted(grant, route, null);
+    requireGranted(grant, route, null, prices);
     return { ...call, body: null, facts: { model: route.model, streaming: false, maxOutputTokens: null } };
   }
   const body = await readBody(request, route.vendor, maxBytes);
   const facts = route.format.readRequest(parseObject(body, route.vendor));
   const model = route.model ?? facts.model;
-  requireGranted(grant, route, model);
+  requireGranted(grant, route, model, prices);
   return { ...call, body, facts: { ...facts, model, streaming: route.streaming || facts.streaming } };
 }
 
 /** Throws if the token does not allow this vendor or model. */
-function requireGranted({ models }: Grant, { kind, vendor }: Route, model: string | null): void {
+function requireGranted({ models }: Grant, { kind, vendor }: Route, model: string | null, prices: Prices): void {
   const isGood = (text: string): boolean => {
     const spec = parseModelSpec(text);
     // We don't know which API such an agent uses: it may use every key of the run.
     if (isAgent(spec) && spec.vendor === null) return true;
     if (vendorOf(spec) !== vendor) return false;
-    return kind === 'models' || isAgent(spec) || ('model' in spec && sameModel(spec.model, model ?? ''));
+    if (kind === 'models' || !('model' in spec)) return kind === 'models';
+    if (!isAgent(spec)) return sameModel(spec.model, model ?? '');
+    return spec.model === null || !isDearer(`${vendor}:${model ?? ''}`, `${vendor}:${spec.model}`, prices);
   };
   if (models === undefined || models.some(isGood)) return;
   const what = kind === 'models' ? `the models of ${vendor}` : `${vendor}:${model ?? ''}`;

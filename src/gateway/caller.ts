@@ -3,7 +3,7 @@ import { systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, type Problem, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { wordingOf } from '../core/wording.ts';
-import { gatewayErrorIn } from '../models/vendor-failure.ts';
+import { badReply, gatewayErrorIn } from '../models/vendor-failure.ts';
 import type { Headers } from './upstream.ts';
 import type { Failure, WireFormat } from './vendors/format.ts';
 
@@ -154,10 +154,7 @@ function isEventStream(headers: Headers): boolean {
 }
 
 function unexpected(provider: VendorName, what: string): AgentosError {
-  return new AgentosError(
-    { code: 'provider-bad-reply', provider, detail: `the vendor sent ${what}` },
-    { retry: 'transient' },
-  );
+  return badReply(provider, `the vendor sent ${what}`);
 }
 
 /** Carries our classification of an error to our own clients, whatever the vendor's format does to it. */

@@ -7,7 +7,7 @@ import type { VendorName } from '../core/keys.ts';
 import { type BudgetLimits, costUsd, dearestPrice, type Price, type PriceSetting, priceOf } from '../core/money.ts';
 import type { ExpectedWait, Lease, LeaseRequest, Pool } from '../pool/port.ts';
 import type { GatewayRequest } from '../telemetry/run-trace.ts';
-import { answerAttributes, providerName } from '../telemetry/span.ts';
+import { answerAttributes, requestAttributes } from '../telemetry/span.ts';
 import { currentSpan, traced } from '../telemetry/tracer.ts';
 import { type AttemptState, attempt, newAttemptState, tracedAttempt } from './attempt.ts';
 import type { Call } from './call.ts';
@@ -221,18 +221,12 @@ export function tracedExchange<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (trace === undefined) return work();
-  const provider = providerName(route.vendor);
   const operation = route.kind === 'generate' ? 'chat' : route.kind;
   const request: GatewayRequest = {
     item: grant.item,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     name: `${operation} ${facts.model ?? route.vendor}`,
-    attributes: {
-      'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': provider,
-      'gen_ai.system': provider,
-      'gen_ai.request.model': facts.model,
-    },
+    attributes: requestAttributes(operation, route.vendor, facts.model),
   };
   return trace(request, work);
 }

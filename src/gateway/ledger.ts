@@ -42,7 +42,7 @@ export interface CallEnd {
 
 interface Budget {
   spentUsd: number;
-  /** Of the calls in flight. Summed each time, because a running sum of fractions drifts from zero. */
+  /** The reservations of the calls in flight. Summed each time, because a running sum of fractions drifts from zero. */
   reserved: Set<{ usd: number }>;
 }
 

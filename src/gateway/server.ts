@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { BudgetLimits, PriceSetting } from '../core/money.ts';
-import { createVendorAgents, vendorBaseUrl } from '../models/endpoint.ts';
+import { createVendorAgents, vendorBaseUrl } from '../models/settings.ts';
 import type { Pool } from '../pool/port.ts';
 import { type Grant, type Route, readCall, routeOf } from './call.ts';
 import { type AnswerSink, createCaller, failureHeaders, failureOf } from './caller.ts';
@@ -87,7 +87,7 @@ export function createGateway(options: GatewayOptions) {
     response: ServerResponse,
   ) => {
     const base = vendorBaseUrl(route.vendor, options.upstreams[route.vendor]);
-    const call = await readCall({ request, url, route, grant, base, maxBytes: bounds.maxRequestBytes });
+    const call = await readCall({ request, url, route, grant, base, prices, maxBytes: bounds.maxRequestBytes });
     const isRelayed = request.headers[RELAY_HEADER] !== undefined;
     const caller = createCaller(response, {
       ...bounds,
@@ -153,7 +153,7 @@ export function createGateway(options: GatewayOptions) {
 /** The gateway of one run, as an HTTP server on 127.0.0.1. */
 export async function startGateway(options: GatewayOptions) {
   const core = createGateway(options);
-  const tokens = createTokenBook();
+  const tokens = createTokens();
   const server = createServer((request, response) => {
     const known: FindGrant = (given) => (isLoopback(request) ? tokens.find(given) : null);
     void core.handle(request, response, known);
@@ -215,7 +215,7 @@ function unknownToken(provider: string): AgentosError {
   return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail });
 }
 
-export function createTokenBook() {
+export function createTokens() {
   const grants = new Map<string, Grant>();
   return {
     issue(grant: Grant): string {

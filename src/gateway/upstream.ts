@@ -1,7 +1,6 @@
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { type Duplex, pipeline } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, systemCode, toErrorRecord } from '../core/errors.ts';
@@ -9,7 +8,7 @@ import { definedOnly, parseJson } from '../core/json.ts';
 import type { VendorKey, VendorName } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import type { Secret } from '../core/secret.ts';
-import { type VendorAgents, vendorBaseUrl } from '../models/endpoint.ts';
+import { type VendorAgents, vendorBaseUrl } from '../models/settings.ts';
 import { connectionLost, vendorFailure } from '../models/vendor-failure.ts';
 
 export interface UpstreamRequest {
@@ -159,7 +158,7 @@ export async function tryKey(
     const received = await createUpstream({ idleMs: TRY_MS }, agents).send(request);
     const { response } = received;
     const { statusCode: status = 0 } = response;
-    const body = parseJson(await text(received.chunks()));
+    const body = parseJson(await beginningOf(received));
     if (status >= 200 && status < 300) return null;
     const answer = { status, headers: plainHeaders(response.headers), body, fallback: `status ${status}` };
     return toErrorRecord(vendorFailure({ ...answer, provider: vendor, secret, nowMs: Date.now() }));
@@ -170,6 +169,20 @@ export async function tryKey(
         : connectionLost({ provider: vendor, secret }, error, 'provider-unreachable', ''),
     );
   }
+}
+
+/** A list of models is shorter, and so is an error. */
+const MOST_CHARS = 1_000_000;
+
+async function beginningOf(received: VendorResponse): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of received.chunks()) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > MOST_CHARS) break;
+  }
+  received.stop();
+  return text;
 }
 
 export type Headers = Record<string, string | string[]>;

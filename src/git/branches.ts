@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgentosError, codeOf } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import type { Git } from './git.ts';
 import { commitMerge, mergeTrees } from './merge.ts';
 
-/** What the names of all our branches begin with. */
+/** The prefix of all our branches. */
 export const BRANCH_PREFIX = 'agentos/';
 
 /** Local and remote branches whose name begins so, e.g. `agentos/`. */
@@ -18,8 +18,8 @@ export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: st
 const MOST_LOOKS = 5;
 
 /**
- * Lists refs with the places where they are checked out. Git reads the folders of all worktrees for that, and fails over one
- * that another process is just making or removing; a moment later it does not.
+ * Lists refs with the places where they are checked out. For that, git reads the folders of all worktrees, and fails if another
+ * process is just making or removing one; so it is retried.
  */
 export async function refsWithPlaces(git: Git, format: string, ...patterns: string[]): Promise<string> {
   for (let look = 1; ; look++) {
@@ -53,10 +53,7 @@ export async function branchesNear(repository: Git, branch: string): Promise<Map
   return found;
 }
 
-/**
- * The name for a new branch: the one asked for, unless there are commits on it that are not ours to build on; then the
- * first free one with a number behind it.
- */
+/** The name for a new branch: the wanted one, or, if that has other commits, the first free one with a number appended. */
 export async function freeBranch(
   repository: Git,
   branches: ReadonlyMap<string, BranchRef>,
@@ -78,8 +75,8 @@ export async function freeBranch(
 }
 
 /**
- * A new branch `agentos/land-2026-01-31` at this commit, with a number behind it where there is one of that name, here or on
- * a remote: none is ever moved. One that is at the commit already is that branch.
+ * Creates a branch `agentos/land-2026-01-31` at this commit. If the name is taken, here or on a remote, a number is appended: no
+ * branch is ever moved. A landing branch that is already at the commit is reused.
  */
 export async function makeLandBranch(repository: Git, commit: string, date: string): Promise<string> {
   const prefix = `${BRANCH_PREFIX}land-`;
@@ -90,19 +87,14 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
     const taken = new Set((await branchesBelow(repository, prefix)).map(({ name }) => name));
     const name = n === 1 ? `${prefix}${date}` : `${prefix}${date}-${n}`;
     if (taken.has(name)) continue;
-    try {
-      // Fails if it exists: another process may make it at the same time.
-      const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
-      await repository.run(create);
-      return name;
-    } catch (error) {
-      if (codeOf(error) !== 'git-failed') throw error;
-    }
+    // Fails if it exists: another process may make it at the same time.
+    const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
+    if ((await repository.answer(create)) !== null) return name;
   }
   throw unusable(repository.directory, `There are ${MOST_NAMES} branches named ${prefix}${date} already.`);
 }
 
-/** Moves a branch on, if it is where it was and checked out nowhere: what a person has in their hands stays. */
+/** Moves a branch forward, unless it has moved meanwhile or is checked out. */
 export async function moveBranchForward(
   repository: Git,
   branch: string,
@@ -114,7 +106,7 @@ export async function moveBranchForward(
   await repository.run(['update-ref', '-m', 'agentos react', ref, to, from]);
 }
 
-/** One of ours that nothing is on any more. */
+/** Deletes a branch of ours. */
 export async function deleteBranch(repository: Git, branch: string): Promise<void> {
   await repository.run(['update-ref', '-d', `refs/heads/${branch}`]);
 }
@@ -125,26 +117,20 @@ function parentsOf(branch: string): string[] {
 }
 
 export async function isAncestor(repository: Git, older: string, newer: string): Promise<boolean> {
-  try {
-    await repository.run(['merge-base', '--is-ancestor', older, newer]);
-    return true;
-  } catch (error) {
-    if (codeOf(error) !== 'git-failed') throw error;
-    return false;
-  }
+  return (await repository.answer(['merge-base', '--is-ancestor', older, newer])) !== null;
 }
 
 export function unusable(path: string, reason: string): AgentosError {
   return new AgentosError({ code: 'worktree-unusable', path, reason });
 }
 
-/** The longest slug in characters, and in the bytes that a file name has room for beside the id. */
+/** The longest slug, in characters and in bytes: it is part of a file name. */
 const SLUG_CHARACTERS = 60;
 const SLUG_BYTES = 150;
-/** Letters that are no plain letter with a mark. */
+/** Letters that Unicode does not decompose into a plain letter and a mark. */
 const PLAIN: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
 
-/** `agentos/42-a-short-title`. Letters of other scripts stay; git and file systems take them. */
+/** `agentos/42-a-short-title`. Letters of other scripts are kept. */
 export function branchNameOf(id: string, title: string): string {
   const letters = title
     .toLowerCase()
@@ -182,8 +168,8 @@ export interface Foundation {
 }
 
 /**
- * The commit to begin at: the user's own, with the branches in it that the item builds on and that are not merged yet.
- * Nothing is checked out for it: the merge is made among git's objects.
+ * The commit to start from: the user's commit, merged with the unmerged branches that the item builds on. The merge is made among
+ * git's objects, without a checkout.
  */
 export async function stackedBase(
   git: Git,

@@ -1,16 +1,16 @@
 import type { Git } from './git.ts';
 
-/** As one reads it: no colours, no programs that the repository names, renames as such. */
+/** Plain, without programs that the repository names, and with renames. */
 const DIFF = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--find-renames', '--unified=3'];
 const MOST_BYTES = 2 << 20;
 
-/** A patch from one state of the files to another; empty where one of them is not there. */
+/** A patch between two commits or trees; empty if one of them is missing. */
 export async function patchBetween(git: Git, from: string, to: string): Promise<string> {
   const patch = await git.run([...DIFF, from, to, '--'], { atMostBytes: MOST_BYTES }).catch(() => null);
   return patch === null ? '' : patch.subarray(0, MOST_BYTES).toString('utf8');
 }
 
-/** The last tree that is kept for an item; null: no tree is kept. `pins`: where its refs are. */
+/** The last pinned tree of an item; null: none. `pins`: the prefix of its refs. */
 export async function lastTree(git: Git, pins: string): Promise<string | null> {
   const format = '--format=%(objecttype) %(objectname)';
   const listed = await git.text(['for-each-ref', '--sort=version:refname', format, pins]).catch(() => '');

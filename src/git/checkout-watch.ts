@@ -1,10 +1,10 @@
-import { lstatSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sha256 } from '../core/hash.ts';
 import { itemOfKey } from '../core/item.ts';
 import { idReactedTo } from '../core/reaction.ts';
-import { isTemporaryFile, namesInSync } from '../process/files.ts';
+import { isTemporaryFile, namesInSync, textIfReadable } from '../process/files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
 import { refsWithPlaces } from './branches.ts';
@@ -15,16 +15,16 @@ export interface OutsideOptions {
   /** The user's checkout. */
   repository: string;
   base: string;
-  /** Of the item: what changes in there is its business. */
+  /** The item's worktree, which is not watched. */
   worktree: string;
   git: Git;
-  /** What others of ours write meanwhile: files or folders, relative to the repository. */
+  /** Files or folders that we ourselves write meanwhile, relative to the repository. */
   except?: readonly string[];
 }
 
 /**
- * What a change of it means. A person works in the checkout while agents run, and whether it was the person or the agent
- * can't be told from outside; what a person has no reason to touch, the agent has.
+ * What a change of a file means. A person may work in the checkout while agents run, and we can't see who made a change. A change that
+ * no person has a reason to make is blamed on the agent.
  *
  * tracked, ignored   a warning
  * untracked          a new one is a fault; a warning otherwise
@@ -36,17 +36,17 @@ export interface OutsideOptions {
  */
 export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'item' | 'ours';
 
-/** What is known of every file around a worktree without reading it. */
+/** The state of every file around a worktree, without its contents. */
 export interface OutsideView {
   readonly repository: string;
   readonly base: string;
-  /** When it was taken, by the system's clock. */
+  /** The time, by the system's clock. */
   readonly atMs: number;
-  /** By path, relative to the repository where it is in there. */
+  /** Signatures by path, relative to the repository if inside. */
   readonly entries: ReadonlyMap<string, string>;
-  /** Of those that are not tracked files. */
+  /** The kinds of all entries that are not tracked files. */
   readonly kinds: ReadonlyMap<string, OutsideKind>;
-  /** Keys of items whose file it may be, for those of kind `item`. */
+  /** For entries of kind `item`: the keys of items that they may belong to. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
   /** Keys of items that a run works on. */
   readonly busy: ReadonlySet<string>;
@@ -59,7 +59,7 @@ const MOST_IN_FOLDER = 2_000;
 const READING = /^reading-\d+$/;
 export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
-/** What editors have beside a file that is open or being saved. */
+/** Temporary files of editors. */
 const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_old___', '.~lock.*#'];
 
 /**
@@ -89,7 +89,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     for (const child of namesIn(folder).filter(isWanted)) note(`${name}/${child}`, statOf(`${folder}/${child}`), kind);
   };
 
-  const noise = [...(await toolFilePatterns(repository)), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
+  const noise = [...toolFilePatterns(repository), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
   const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
     git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
@@ -118,7 +118,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     }
   }
 
-  // What is staged, not the file: git refreshes that one at any time.
+  // By what is staged: git refreshes the file at any time.
   set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
   const own = basename(options.worktree);
   for (const [ref, object, kind] of refsIn(refs)) {
@@ -129,15 +129,17 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     set(name, object, items.length > 0 ? 'item' : kind);
   }
   // By content: git rewrites these without changing anything.
-  const info = namesIn(join(commonDir, 'info')).map((name) => join('info', name));
+  const repositories = [commonDir, ...moduleFolders(join(commonDir, 'modules'))];
+  const settings = repositories.flatMap((folder) => SETTINGS.map((name) => join(folder, name)));
+  const info = namesIn(join(commonDir, 'info')).map((name) => join(commonDir, 'info', name));
   for (const [path, kind] of [
     [join(gitDir, 'HEAD'), 'moved'],
-    ...['config', 'config.worktree', ...info].map((name) => [join(commonDir, name), 'git'] as const),
+    ...[...settings, ...info].map((file) => [file, 'git'] as const),
   ] as const) {
-    const text = textOf(path);
+    const text = textIfReadable(path);
     if (text !== null) set(nameOf(repository, path), sha256(text), kind);
   }
-  noteFolder(nameOf(repository, join(commonDir, 'hooks')), 'git');
+  for (const folder of repositories) noteFolder(nameOf(repository, join(folder, 'hooks')), 'git');
 
   noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
   noteFolder(
@@ -175,18 +177,18 @@ function itemsOfRef(ref: string): string[] {
   return items;
 }
 
-/** By value, not by file: git packs them when it likes. */
+/** By value, not by file, because git may pack refs at any time. */
 function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
   for (const line of listing.split('\n').filter(Boolean)) {
     const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    // What a run pushed, or combined: it may be made at any time.
+    // A run may push or combine branches at any time.
     if (/^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
     const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
     yield [ref, object, isAside ? 'git' : 'moved'];
   }
 }
 
-/** In front of what is staged there is its mode, its content and a tab. */
+/** Staged entries start with mode, hash, stage and a tab. */
 function* namesListed(listing: Buffer): Generator<string> {
   for (const entry of listing.toString('utf8').split('\0')) {
     if (entry !== '') yield STAGED.test(entry) ? entry.slice(entry.indexOf('\t') + 1) : entry;
@@ -205,7 +207,7 @@ export function eventSizes(base: string): Map<string, number> {
   return new Map(files.map((file) => [file, statOf(file)?.size ?? 0]));
 }
 
-/** Those whose lock a living process holds. */
+/** Items whose lock a running process holds. */
 function busyItems(base: string): Set<string> {
   const locks = namesIn(join(base, 'locks')).filter((name) => name.endsWith('.lock'));
   const isHeld = (name: string): boolean => {
@@ -215,7 +217,7 @@ function busyItems(base: string): Set<string> {
   return new Set(locks.filter(isHeld).map((name) => name.slice(0, -'.lock'.length)));
 }
 
-/** All that have something on this machine, but for this one. */
+/** All other items with files on this machine. */
 function otherItems(base: string, work: string, own: string): string[] {
   const folders = ['worktrees', 'homes', 'worktree-state'].flatMap((folder) => namesIn(join(work, folder)));
   const checkpoints = namesIn(join(base, 'checkpoints')).map((name) => name.replace(/\.db(?:-wal)?$/, ''));
@@ -238,7 +240,22 @@ function walk(folder: string, onFile: (path: string, found: Stats) => void): voi
   }
 }
 
-/** They stay where they are, and are asked for at every look. */
+/** Files of a repository that name programs, or the source of its objects and history. */
+const SETTINGS = ['config', 'config.worktree', 'shallow', 'objects/info/alternates'];
+const DEEPEST_MODULE = 16;
+
+/** The repositories of submodules, by names that may have several parts. */
+function moduleFolders(folder: string, depth = 0): string[] {
+  if (depth > DEEPEST_MODULE) return [];
+  return namesIn(folder).flatMap((name) => {
+    const path = join(folder, name);
+    if (statOf(path)?.isDirectory() !== true) return [];
+    const isRepository = statOf(join(path, 'HEAD')) !== null;
+    return isRepository ? [path, ...moduleFolders(join(path, 'modules'), depth + 1)] : moduleFolders(path, depth + 1);
+  });
+}
+
+/** Cached, because they don't change and are needed at every look. */
 const folders = new Map<string, Promise<[gitDir: string, commonDir: string]>>();
 
 function foldersOf(git: Git): Promise<[gitDir: string, commonDir: string]> {
@@ -253,7 +270,7 @@ function foldersOf(git: Git): Promise<[gitDir: string, commonDir: string]> {
   return known;
 }
 
-/** By their text, which is quick: there may be very many of them. */
+/** Compares text only, because there may be very many paths. */
 function createIsBelow(folders: readonly string[]): (name: string) => boolean {
   const starts = folders.map((folder) => `${folder}/`);
   return (name) => folders.includes(name) || starts.some((start) => name.startsWith(start));
@@ -267,15 +284,7 @@ function statOf(path: string): Stats | null {
   }
 }
 
-function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
-}
-
-/** The time of the last change of any kind can't be set back, as that of the content can. */
+/** Includes ctime, which can't be set back, unlike mtime. */
 function signatureOf({ mode, size, mtimeMs, ctimeMs, ino }: Stats): string {
   return `${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }

@@ -1,6 +1,5 @@
 import { copyFile, glob, lstat, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
-import { codeOf } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
 import { makeFolder } from '../process/files.ts';
@@ -10,20 +9,20 @@ import { realFolder } from './worktree/place.ts';
 export interface CopiedFiles {
   /** Relative to both folders. */
   copied: string[];
-  /** Named without a pattern, and not there. */
+  /** Named without a pattern, but missing. */
   missing: string[];
   refused: { path: string; reason: string }[];
 }
 
 const PATTERN = /[*?[\]{}]/;
 const MOST_FILES = 10_000;
-/** Never meant by `**`. */
+/** `**` does not descend into these. */
 const NEVER_SEARCHED = new Set(['.git', 'node_modules', '.agentos']);
 
 /**
- * Copies files that git ignores but the tests need, by path or by pattern, from the user's checkout into a worktree.
- * Whatever would leave one of the two folders is refused, and so is what git doesn't ignore: it would end in a commit.
- * Has to be done before `ignoreMadeBySetup`, because the worktree's own ignore files may be older than the user's.
+ * Copies files that git ignores but the tests need, by path or by pattern, from the user's checkout into a worktree. Refuses paths
+ * outside of the two folders, and files that git does not ignore, because they would be committed. To be called before
+ * `ignoreMadeBySetup`, because the worktree's ignore files may be older than the user's.
  */
 export async function copyIgnored(
   repository: string,
@@ -88,17 +87,11 @@ async function ignoredOf(
 ): Promise<ReadonlySet<string>> {
   if (files.length === 0) return new Set();
   const input = files.map((path) => `${path}\0`).join('');
-  try {
-    const listing = await createGit(repository, env).run(['check-ignore', '-z', '--stdin'], { input });
-    return new Set(listing.toString('utf8').split('\0').filter(Boolean));
-  } catch (error) {
-    // Exit code 1: none of them is ignored.
-    if (codeOf(error) !== 'git-failed') throw error;
-    return new Set();
-  }
+  const listing = await createGit(repository, env).answer(['check-ignore', '-z', '--stdin'], { input });
+  return new Set((listing ?? '').split('\0').filter(Boolean));
 }
 
-/** Why it was not copied; null: it was. */
+/** Returns why the file was not copied, or null. */
 async function copyOne(repository: string, worktree: string, path: string): Promise<string | null> {
   const source = join(repository, path);
   const target = join(worktree, path);

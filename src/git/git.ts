@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, systemCode } from '../core/errors.ts';
+import { AgentosError, codeOf, systemCode } from '../core/errors.ts';
 import { usersPath } from '../process/program.ts';
 import { traced, withTraceparent } from '../telemetry/tracer.ts';
 import { createObjectReader, type GitObject } from './object-reader.ts';
@@ -11,17 +11,17 @@ const LARGEST_OUTPUT_BYTES = 256 * 1024 * 1024;
 
 export interface GitRunOptions {
   input?: string | Buffer;
-  /** On top of what git sees anyway. */
+  /** Additional variables. */
   env?: Readonly<Record<string, string>>;
   /** Default: a minute. */
   timeoutMs?: number;
-  /** It may ask other machines. */
+  /** Git may use the network. */
   isNetworked?: boolean;
   /** Ends git; the promise is then rejected with the signal's reason. */
   signal?: AbortSignal;
-  /** An exit code other than 0 that is an answer too, not a failure. */
+  /** Another exit code that is not a failure. */
   orEndsWith?: number;
-  /** Enough is enough: git is ended when it has printed this much, and that is the answer. */
+  /** Git is killed when it has printed this much, which is not a failure. */
   atMostBytes?: number;
 }
 
@@ -29,11 +29,14 @@ export interface Git {
   readonly directory: string;
   run(args: string[], options?: GitRunOptions): Promise<Buffer>;
   text(args: string[], options?: GitRunOptions): Promise<string>;
-  /** An object by any name that git takes, such as `HEAD:src`; null if there is none. One process reads many. */
+  /** For questions that git answers with its exit code: null if git fails. Rejects if it can't be run. */
+  answer(args: string[], options?: GitRunOptions): Promise<string | null>;
+  hasCommit(commit: string): Promise<boolean>;
+  /** An object by any name that git accepts, such as `HEAD:src`; null if there is none. One git process reads many. */
   object(name: string): Promise<GitObject | null>;
 }
 
-/** Which repository, whose files and which index, said outright: git then never looks around for them. */
+/** Explicit paths of repository, files and index, so that git does not search for them. */
 export interface GitBinding {
   gitDir: string;
   workTree: string;
@@ -113,7 +116,7 @@ export function createGit(
       child.stderr.on('data', (chunk: Buffer) => {
         if (errors.length < 4_000) errors += chunk.toString('utf8');
       });
-      // Git may end before it has read its input; its exit code tells.
+      // Git may end before it has read its input. Its exit code says whether it failed.
       child.stdin?.on('error', () => undefined);
       child.stdin?.end(options.input);
       child.on('error', (error) => {
@@ -131,7 +134,14 @@ export function createGit(
   }
 
   const text: Git['text'] = async (args, options) => (await run(args, options)).toString('utf8').trimEnd();
-  return { directory, run, text, object };
+  const answer: Git['answer'] = (args, options) =>
+    text(args, options).catch((error: unknown) => {
+      if (codeOf(error) !== 'git-failed') throw error;
+      return null;
+    });
+  const hasCommit = async (commit: string): Promise<boolean> =>
+    (await answer(['cat-file', '-e', `${commit}^{commit}`])) !== null;
+  return { directory, run, text, answer, hasCommit, object };
 }
 
 const SETTINGS = [
@@ -143,8 +153,11 @@ const SETTINGS = [
 
 export type GitSetting = readonly [name: string, value: string];
 
-/** As with `-c`, whatever is in the name; and what git itself starts sees them too. */
-function withSettings(env: Readonly<Record<string, string>>, settings: readonly GitSetting[]): Record<string, string> {
+/** Like `-c`, but for any name, and inherited by the programs that git starts. */
+export function withSettings(
+  env: Readonly<Record<string, string>>,
+  settings: readonly GitSetting[],
+): Record<string, string> {
   const there = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
   const added = settings.flatMap(([name, value], index) => [
     [`GIT_CONFIG_KEY_${there + index}`, name],
@@ -153,17 +166,17 @@ function withSettings(env: Readonly<Record<string, string>>, settings: readonly 
   return { ...env, ...Object.fromEntries(added), GIT_CONFIG_COUNT: String(there + settings.length) };
 }
 
-/** What reads or writes files of a checkout, or merges. */
+/** Commands that read or write files of a checkout, or merge. */
 const RUNS_DRIVERS: ReadonlySet<string> = new Set(
   'add checkout-index diff diff-files merge-tree read-tree status submodule update-index worktree'.split(' '),
 );
 
 const DRIVERS = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;
 
-/** By git's folder: they are asked for once in a process. */
+/** By git's folder; read once per process. */
 const drivers = new Map<string, Promise<readonly GitSetting[]>>();
 
-/** Of the filters and merge drivers that are set, by the user or the repository: files go in and out as they are, text is merged as text. */
+/** Settings that turn off all configured filters and merge drivers. */
 function driversOff(
   folder: string,
   run: (args: string[], options: GitRunOptions) => Promise<Buffer>,
@@ -193,7 +206,7 @@ function withoutLogins(text: string): string {
   return text.replace(/(?<=:\/\/)[^@/\s]*@/g, '');
 }
 
-/** What git is asked to do, without the settings in front of it. */
+/** The git command, without the settings before it. */
 function verbOf(args: readonly string[]): string {
   let at = 0;
   while (args[at] === '-c') at += 2;

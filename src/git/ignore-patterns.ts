@@ -1,9 +1,9 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What tools leave behind that git was not told to ignore. In the syntax of a `.gitignore`, and weaker than the
- * repository's own: a `!` there brings a file back. It only concerns files that are not tracked.
+ * Untracked files that tools leave behind and the repository does not ignore, in the syntax of a `.gitignore`. The repository's own
+ * patterns take precedence.
  */
 const ALWAYS = [
   'node_modules/',
@@ -34,7 +34,7 @@ const ALWAYS = [
   '.claude/settings.local.json',
 ];
 
-/** Folders at the top whose name could also be the user's own: they are a tool's when they hold the tool's mark. */
+/** Top-level folders that are ignored only if they contain one of these files, because users may have folders of that name. */
 const MARKED: Record<string, readonly string[]> = {
   coverage: ['lcov.info', 'coverage-final.json', 'coverage-summary.json', 'clover.xml', '.tmp'],
   htmlcov: ['status.json'],
@@ -43,17 +43,15 @@ const MARKED: Record<string, readonly string[]> = {
 };
 
 /** The patterns that hold for a folder as it is now. */
-export async function toolFilePatterns(directory: string): Promise<string[]> {
-  const marks = Object.entries(MARKED).flatMap(([folder, names]) => names.map((name) => ({ folder, name })));
-  const found = await Promise.all(
-    marks.map(({ folder, name }) =>
-      access(join(directory, folder, name)).then(
-        () => [folder],
-        () => [],
-      ),
-    ),
-  );
-  return [...ALWAYS, ...[...new Set(found.flat())].map((folder) => `/${folder}/`)];
+export function toolFilePatterns(directory: string): string[] {
+  const isMarked = ([folder, names]: [string, readonly string[]]): boolean =>
+    names.some((name) => existsSync(join(directory, folder, name)));
+  return [
+    ...ALWAYS,
+    ...Object.entries(MARKED)
+      .filter(isMarked)
+      .map(([folder]) => `/${folder}/`),
+  ];
 }
 
 /** A pattern that means exactly this path below the top; a folder ends with a slash. */

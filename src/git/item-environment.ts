@@ -1,6 +1,5 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../core/errors.ts';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
@@ -10,14 +9,14 @@ import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {
   env: Readonly<Record<string, string | undefined>>;
-  /** The home of its own that the item has. */
+  /** The item's own home directory. */
   home: string;
   /** Shared by the items. */
   caches: string;
   worktree: string;
   /** False: nothing is installed in the worktree, so that programs in it come from the repository. */
   isSetUp?: boolean;
-  /** Names that are handed over as they are. */
+  /** Variables that are passed unchanged. */
   pass: readonly string[];
   keys: readonly VendorKey[];
   /** In the user's repository. */
@@ -25,9 +24,9 @@ export interface ItemEnvironmentOptions {
 }
 
 /**
- * The environment of agents, set-up and tests. What is not known to be needed stays out: a password can have any name,
- * and a test that depends on a variable of one shell passes nowhere else. The configuration hands over others by name.
- * No value holds a key that we work with, even if it was asked for.
+ * The environment of agents, set-up and tests. Only variables known to be needed are passed, because a password can have any name, and
+ * a test that depends on a variable of one shell passes nowhere else. The configuration can name others. A value that contains one
+ * of our keys is never passed.
  */
 export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<Record<string, string>> {
   const { env, home, caches, worktree, pass, keys, git, isSetUp = true } = options;
@@ -37,11 +36,11 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   const all = {
     ...Object.fromEntries(Object.entries(CACHE_FOLDERS).map(([name, folder]) => [name, join(caches, folder)])),
     ...OWN_COPIES,
-    ...(await toolchainsIn(env['HOME'] ?? '')),
+    ...toolchainsIn(env['HOME'] ?? ''),
     ...kept,
     MAVEN_OPTS: mavenOptions(kept['MAVEN_OPTS'] ?? '', caches),
     ...homeAt(home),
-    // What the set-up installed for Python goes first; npm and its kin do that by themselves.
+    // Python programs that the set-up installed come first; npm and similar tools do that themselves.
     PATH: [...(isSetUp ? [join(worktree, '.venv', 'bin')] : []), kept['PATH'] ?? ''].join(':'),
     // Git looks for a repository in the worktree and nowhere above, wherever in there it is asked.
     GIT_CEILING_DIRECTORIES: [dirname(worktree), git.directory].join(':'),
@@ -51,7 +50,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   };
   await makeOwnFolder(home, 'tmp');
   await makeFolder(caches);
-  // By renaming: what ran here before may have put a link to another file in its place.
+  // Atomically: an earlier program may have put a link in its place.
   await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));
   for (const [path, text] of await packageSettings(env['HOME'] ?? '')) {
     await makeOwnFolder(home, dirname(path));
@@ -70,6 +69,8 @@ function homeAt(home: string) {
     XDG_CACHE_HOME: join(home, '.cache'),
     XDG_DATA_HOME: join(home, '.local', 'share'),
     XDG_STATE_HOME: join(home, '.local', 'state'),
+    // In a worktree, turbo would write to the cache of the checkout.
+    TURBO_CACHE_DIR: join(home, '.cache', 'turbo'),
     TMPDIR: temporary,
     TMP: temporary,
     TEMP: temporary,
@@ -117,17 +118,10 @@ const TOOLCHAINS: Record<string, string> = {
   PLAYWRIGHT_BROWSERS_PATH: '.cache/ms-playwright',
 };
 
-async function toolchainsIn(home: string): Promise<Record<string, string>> {
+function toolchainsIn(home: string): Record<string, string> {
   if (home === '') return {};
-  const found = await Promise.all(
-    Object.entries(TOOLCHAINS).map(([name, folder]) =>
-      access(join(home, folder)).then(
-        () => [[name, join(home, folder)] as const],
-        () => [],
-      ),
-    ),
-  );
-  return Object.fromEntries(found.flat());
+  const places = Object.entries(TOOLCHAINS).map(([name, folder]) => [name, join(home, folder)] as const);
+  return Object.fromEntries(places.filter(([, folder]) => existsSync(folder)));
 }
 
 /** Who commits, and what git needs to read the files right; nothing that names a program of the user's but Git LFS. */
@@ -136,14 +130,9 @@ const GIT_SETTINGS = String.raw`^(user\.(name|email)|safe\.directory|init\.defau
 /** The settings whose names match, as a configuration file; of all that git reads, or of one file. */
 export async function gitConfigWith(git: Git, pattern: string, file?: string): Promise<string> {
   const where = file === undefined ? [] : ['--file', file];
-  const asked = ['config', ...where, '--null', '--get-regexp', pattern];
-  const listing = await git.run(asked).catch((error: unknown) => {
-    // Exit code 1: none of them is set.
-    if (codeOf(error) !== 'git-failed') throw error;
-    return Buffer.alloc(0);
-  });
+  const listing = (await git.answer(['config', ...where, '--null', '--get-regexp', pattern])) ?? '';
   const lines: string[] = [];
-  for (const entry of listing.toString('utf8').split('\0').filter(Boolean)) {
+  for (const entry of listing.split('\0').filter(Boolean)) {
     const end = entry.indexOf('\n');
     const name = end === -1 ? entry : entry.slice(0, end);
     const value = end === -1 ? 'true' : entry.slice(end + 1);
@@ -165,9 +154,8 @@ function quoted(value: string): string {
 }
 
 /**
- * Variables that a toolchain, a terminal or a network needs to work as it does for the user. Everything else is either
- * set again or left out: sockets of the desktop and of agents for keys, credentials of clouds and registries, what
- * another program's run is about, and whatever we have never heard of.
+ * Variables that a toolchain, terminal or network needs to work as it does for the user. Everything else is set here or left out:
+ * sockets of the desktop and of key agents, credentials of clouds and registries, and unknown variables.
  */
 const NAMES: ReadonlySet<string> = new Set(
   [
@@ -184,7 +172,7 @@ const NAMES: ReadonlySet<string> = new Set(
     'BUN_INSTALL_CACHE_DIR COREPACK_HOME YARN_CACHE_FOLDER YARN_GLOBAL_FOLDER PLAYWRIGHT_BROWSERS_PATH',
     'PUPPETEER_EXECUTABLE_PATH CHROME_BIN POETRY_CACHE_DIR PYENV_ROOT PYENV_VERSION RBENV_ROOT GEM_HOME',
     'GEM_PATH JAVA_HOME MAVEN_HOME MAVEN_OPTS MAVEN_ARGS SDKMAN_DIR GRADLE_USER_HOME ANDROID_HOME DOTNET_ROOT',
-    'NUGET_PACKAGES COMPOSER_CACHE_DIR COREPACK_NPM_REGISTRY RUSTFLAGS RUST_BACKTRACE',
+    'NUGET_PACKAGES COMPOSER_CACHE_DIR COREPACK_NPM_REGISTRY COREPACK_INTEGRITY_KEYS RUSTFLAGS RUST_BACKTRACE',
     // Go's own, by name: there is no prefix that only it uses
     'GOROOT GOPATH GOMODCACHE GOCACHE GOFLAGS GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE',
     'GOTOOLCHAIN GOWORK CGO_ENABLED',
@@ -196,10 +184,10 @@ const NAMES: ReadonlySet<string> = new Set(
 const PREFIXES =
   'LC_ SSL_CERT_ GIT_AUTHOR_ GIT_COMMITTER_ NPM_CONFIG_ PIP_ UV_ PYTHON CARGO_ RUSTUP_ ASDF_ MISE_'.split(' ');
 
-/** npm hands all its settings down to what it starts; of those only what says where packages come from is meant. */
+/** npm passes all its settings to its children. Only those about the source of packages are kept. */
 const NPM_OWN = /^npm_config_(?:cache|store_dir|registry|@.+:registry|ca|cafile|strict_ssl|proxy|https_proxy|noproxy)$/;
 
-/** Files with credentials in them, folders of other projects, and what would run before everything else. */
+/** Files with credentials, folders of other projects, and code that would run first. */
 const NEVER = /__AUTH|^NPM_CONFIG_(?:USER|GLOBAL)CONFIG$|^NPM_CONFIG_(?:LOCAL_)?PREFIX$|^PYTHON(?:STARTUP|HOME)$/i;
 
 function isKept(name: string): boolean {

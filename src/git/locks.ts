@@ -1,11 +1,11 @@
-import { readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import { readlinkSync, type Stats, statSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import { isInside } from '../core/paths.ts';
-import { makeFolder } from '../process/files.ts';
+import { makeFolder, textIfReadable } from '../process/files.ts';
 import { readHolder, tryLock } from '../process/lock.ts';
 import { processIds } from '../process/process-tree.ts';
 import type { WorktreePlace } from './worktree/place.ts';
@@ -18,9 +18,9 @@ const LOOK_EVERY_MS = 20;
 const LOOK_SLOWLY_MS = 100;
 
 /**
- * One `git worktree` call at a time, over all processes: git itself takes no lock there, and two calls at once can take
- * the same name or prune what the other is making. Waits its turn, however many are before it, as long as each of them
- * takes no longer than it may; the lock of a process that is gone is taken over.
+ * Runs one `git worktree` call at a time, over all processes: git takes no lock for it, and of two calls at once, both could take the
+ * same name, or one could prune what the other is making. Waits for any number of others, but not longer than `longestHoldMs`
+ * for each of them. Takes over the lock of a dead process.
  */
 export async function inGitQueue<T>(
   lockFile: string,
@@ -32,12 +32,12 @@ export async function inGitQueue<T>(
   let startedAt = systemClock.now();
   let lock = tryLock(lockFile);
   while (lock === null) {
-    const found = contentOf(lockFile);
+    const found = textIfReadable(lockFile);
     if (found !== holder) startedAt = systemClock.now();
     holder = found;
     const waitedMs = systemClock.now() - startedAt;
     if (waitedMs > longestHoldMs) throw tooLong(lockFile, waitedMs);
-    // Spread out, so that those who wait don't all look at the same moment.
+    // With jitter, so that waiting processes don't all look at the same moment.
     await sleep((waitedMs < 1_000 ? LOOK_EVERY_MS : LOOK_SLOWLY_MS) * (1 + Math.random()));
     lock = tryLock(lockFile);
   }
@@ -45,14 +45,6 @@ export async function inGitQueue<T>(
     return await work();
   } finally {
     lock.release();
-  }
-}
-
-function contentOf(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
   }
 }
 
@@ -122,12 +114,12 @@ async function removeIfStale(lock: string, place: WorktreePlace, { aloneMs, besi
 async function isGitAtWork({ commonDir, directory }: WorktreePlace): Promise<boolean> {
   const pids = processIds();
   if (pids.length === 0) return true;
-  const gits = pids.filter((pid) => /^git(?:-|\n)/.test(read(() => readFileSync(`/proc/${pid}/comm`, 'utf8')) ?? ''));
+  const gits = pids.filter((pid) => /^git(?:-|\n)/.test(textIfReadable(`/proc/${pid}/comm`) ?? ''));
   if (gits.length === 0) return false;
   const others = (await registrations(commonDir)).map((known) => known.directory);
   const places = [commonDir, dirname(commonDir), directory, ...others];
   return gits.some((pid) => {
-    const cwd = read(() => readlinkSync(`/proc/${pid}/cwd`));
+    const cwd = folderOf(pid);
     return cwd !== null && places.some((folder) => isInside(folder, cwd));
   });
 }
@@ -141,10 +133,10 @@ function statOf(path: string): Stats | null {
   return statSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** Null: it is gone, or another user's. */
-function read(look: () => string): string | null {
+/** The working directory of a process; null: it is gone, or another user's. */
+function folderOf(pid: number): string | null {
   try {
-    return look();
+    return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
     return null;
   }

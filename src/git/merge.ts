@@ -1,17 +1,17 @@
 import type { Git } from './git.ts';
 
-/** A file that both sides changed, each in its own way. */
+/** A file that both sides changed differently. */
 export interface Conflict {
   path: string;
-  /** The blobs of their common ancestor, ours and theirs; null where it is not there. */
+  /** The blobs of the common ancestor, ours and theirs; null: the file does not exist there. */
   versions: [ancestor: string | null, ours: string | null, theirs: string | null];
 }
 
 export interface Merge {
-  /** With conflict markers in the files, where there are conflicts. */
+  /** Files in conflict contain conflict markers. */
   tree: string;
   conflicts: Conflict[];
-  /** What git says of the conflicts, a line each. */
+  /** Git's messages about the conflicts, a line each. */
   said: string[];
 }
 
@@ -30,7 +30,7 @@ export async function mergeTrees(git: Git, ours: string, theirs: string): Promis
     found.set(path, conflict);
   }
   const messages = messagesIn(fields.slice(end + 1));
-  // Of some conflicts, such as a folder that was renamed in two ways, only the messages tell.
+  // Some conflicts, such as a folder that was renamed in two ways, appear only in the messages.
   for (const { paths } of found.size === 0 ? messages : [])
     for (const path of paths) found.set(path, { path, versions: [null, null, null] });
   return { tree: tree.trim(), conflicts: [...found.values()], said: messages.map(({ text }) => text) };
@@ -49,7 +49,7 @@ function messagesIn(fields: readonly string[]): { paths: string[]; text: string 
   return messages;
 }
 
-/** The same commit whenever it is made of the same: what was done for it is not done again. */
+/** Deterministic: the same inputs make the same commit, so that steps for it are reused. */
 export async function commitMerge(
   git: Git,
   { tree, ours, theirs, message }: { tree: string; ours: string; theirs: string; message: string },

@@ -23,8 +23,8 @@ const TIMEOUT_MS = 60_000;
 const HEADER = /^([0-9a-f]+) (\w+) (\d+)$/;
 
 /**
- * Answers questions for objects, in their order, by one `git cat-file --batch`. It is started by the first question and ends
- * when none was asked for a while. It does not keep this process alive, and ends with it, because its input is closed then.
+ * Reads objects with one `git cat-file --batch`, which answers in the order of the questions. It starts at the first question and
+ * ends after a while without any. It does not keep this process alive, and ends with it, because its input is closed then.
  */
 export function createObjectReader(
   start: () => ChildProcessByStdio<Writable, Readable, null>,

@@ -1,6 +1,6 @@
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { isAncestor } from './branches.ts';
-import type { Git, GitRunOptions } from './git.ts';
+import { type Git, type GitRunOptions, type GitSetting, withSettings } from './git.ts';
 
 /** What git sends with every request to these addresses. */
 export interface GitHeader {
@@ -12,11 +12,11 @@ interface Push {
   remote: string;
   branch: string;
   commit: string;
-  /** What this program pushed there before; null: nothing. While the branch is still that, it may be replaced. */
+  /** The commit that this program pushed last; null: none. A branch that is still there may be replaced. */
   before: string | null;
-  /** Null: git's own credentials have to do. */
+  /** Null: git uses its own credentials. */
   header: GitHeader | null;
-  /** The environment that git has anyway. */
+  /** Git's environment. */
   env: Readonly<Record<string, string>>;
   signal: AbortSignal;
 }
@@ -24,8 +24,8 @@ interface Push {
 const TIMEOUT_MS = 300_000;
 
 /**
- * Makes a branch of the remote this commit. One that a person pushed to is never overwritten. A header that holds a token is in the
- * environment of this one process and of nothing that it starts but git's own programs: no hook runs, and no redirect is followed.
+ * Pushes a commit to a branch of the remote. Never overwrites commits that a person pushed. A header with a token is only in the
+ * environment of this git process and of git's own programs: no hook runs, and no redirect is followed.
  */
 export async function pushBranch(git: Git, push: Push): Promise<void> {
   const { remote, branch, commit, before: ours, header, env, signal } = push;
@@ -40,20 +40,20 @@ export async function pushBranch(git: Git, push: Push): Promise<void> {
   if (before === commit) return;
   const replaces = before !== null && !(await isAncestor(git, before, commit));
   if (replaces && before !== ours) throw foreign;
-  // Git itself refuses it should the branch have moved since the look.
+  // Git refuses the push if the branch has moved meanwhile.
   const lease = replaces ? [`--force-with-lease=${ref}:${before}`] : [];
   try {
     await git.run(['push', '--quiet', '--no-verify', ...lease, remote, `${commit}:${ref}`], options);
   } catch (error) {
     if (codeOf(error) !== 'git-failed') throw error;
-    // A person may have pushed in the same moment; and an answer that was lost may have been a yes.
+    // A person may have pushed at the same moment, or the response to our push was lost.
     const now = await there().catch(() => before);
     if (now === commit) return;
     throw now === before ? error : foreign;
   }
 }
 
-/** Brings these branches of a remote here, as it has them now. Nothing of the user's is touched. */
+/** Fetches the current commits of these branches, without changing the user's branches. */
 export async function fetchBranches(
   git: Git,
   {
@@ -70,31 +70,22 @@ export async function fetchBranches(
 }
 
 function networked(header: GitHeader | null, env: Push['env']): GitRunOptions {
-  return { timeoutMs: TIMEOUT_MS, isNetworked: true, env: header === null ? {} : headerEnv(header, env) };
+  return {
+    timeoutMs: TIMEOUT_MS,
+    isNetworked: true,
+    env: header === null ? {} : withSettings(env, settingsFor(header)),
+  };
 }
 
-function headerEnv({ url, header }: GitHeader, env: Push['env']): Record<string, string> {
-  const first = Number(env['GIT_CONFIG_COUNT'] ?? 0) || 0;
-  const settings = [
+function settingsFor({ url, header }: GitHeader): GitSetting[] {
+  return [
     [`http.${url}.extraHeader`, header],
     ['http.followRedirects', 'false'],
     ['credential.helper', ''],
   ];
-  return {
-    GIT_CONFIG_COUNT: String(first + settings.length),
-    ...Object.fromEntries(
-      settings.flatMap(([key, value], index) => [
-        [`GIT_CONFIG_KEY_${first + index}`, key],
-        [`GIT_CONFIG_VALUE_${first + index}`, value],
-      ]),
-    ),
-  };
 }
 
 /** Where a remote is pushed to; null: there is no such remote. */
 export async function pushUrl(git: Git, remote: string): Promise<string | null> {
-  return git.text(['remote', 'get-url', '--push', remote]).then(
-    (url) => url || null,
-    () => null,
-  );
+  return (await git.answer(['remote', 'get-url', '--push', remote])) || null;
 }

@@ -1,10 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { AgentosError, codeOf } from '../core/errors.ts';
+import { join } from 'node:path';
+import { AgentosError, codeOf, usageError } from '../core/errors.ts';
 import { createGit, type Git } from './git.ts';
 import type { GitObject } from './object-reader.ts';
 
-/** The root of the work tree around a directory; where it may be bare, else the repository itself. */
+/** The root of the work tree around a directory. With `mayBeBare`, also the folder of a bare repository. */
 export async function findRepository(
   directory: string,
   env: Record<string, string>,
@@ -17,27 +18,34 @@ export async function findRepository(
     throw new AgentosError({ code: 'repository-missing', directory }, { cause: error });
   }
   try {
-    return await realpath(await createGit(start, env).text(['rev-parse', '--show-toplevel']));
+    const { top, gitDir } = await placesOf(start, env);
+    // `core.worktree` of a copied folder could name any other folder as its files.
+    const isOwn = gitDir === join(top, '.git') || gitDir === (await placesOf(top, env).catch(() => null))?.gitDir;
+    if (isOwn) return top;
+    const reason = `The repository at ${start} says that its files are in ${top}, which has no .git of its own.`;
+    throw usageError(reason, 'Remove the setting core.worktree: agentos does not follow it.');
   } catch (error) {
     if (codeOf(error) !== 'git-failed' || !isNoRepository(error)) throw error;
-    const bare = mayBeBare
-      ? await createGit(start, env)
-          .text(['rev-parse', '--absolute-git-dir'])
-          .catch(() => '')
-      : '';
-    if (bare !== '') return await realpath(bare);
+    const bare = mayBeBare ? await createGit(start, env).answer(['rev-parse', '--absolute-git-dir']) : null;
+    if (bare !== null) return await realpath(bare);
     throw new AgentosError({ code: 'repository-missing', directory: start }, { cause: error });
   }
 }
 
-// 128 is git's exit code for "not a repository", and also for a repository it refuses (another owner); only the
-// latter has something to tell.
+/** The top of the work tree, and git's own folder for it. */
+async function placesOf(directory: string, env: Record<string, string>): Promise<{ top: string; gitDir: string }> {
+  const text = await createGit(directory, env).text(['rev-parse', '--show-toplevel', '--absolute-git-dir']);
+  const end = text.lastIndexOf('\n/');
+  return { top: await realpath(text.slice(0, end)), gitDir: await realpath(text.slice(end + 1)) };
+}
+
+// Git's exit code 128 means "not a repository", but also a repository that it refuses because of its owner.
 function isNoRepository(error: unknown): boolean {
   if (!(error instanceof AgentosError) || error.problem.code !== 'git-failed') return false;
   return error.problem.exitCode === 128 && !error.problem.detail.includes('dubious ownership');
 }
 
-/** What the user's checkout is on, as their git commands name it. */
+/** The user's checkout. */
 export interface Checkout {
   /** The branch, or the commit of a detached HEAD. */
   name: string;
@@ -46,12 +54,12 @@ export interface Checkout {
 }
 
 export async function checkoutOf(git: Git): Promise<Checkout> {
-  const branch = await git.text(['symbolic-ref', '--quiet', '--short', 'HEAD']).catch(() => null);
+  const branch = await git.answer(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   if (branch === null) return { name: (await headCommit(git)).slice(0, 12), canPush: false };
   return { name: branch, canPush: (await git.text(['remote'])) !== '' };
 }
 
-/** The repository as one commit has it. What is uncommitted belongs to the user and is not looked at. */
+/** The repository at one commit. Uncommitted changes are never read. */
 export interface BaseCommit {
   commit: string;
   /** Every tracked file, in git's order. */
@@ -66,15 +74,12 @@ export interface BaseCommit {
 
 /** The commit that designs are made for. */
 export async function headCommit(git: Git): Promise<string> {
-  try {
-    return await git.text(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
-  } catch (error) {
-    if (codeOf(error) !== 'git-failed') throw error;
-    throw new AgentosError({ code: 'repository-empty', directory: git.directory }, { cause: error });
-  }
+  const commit = await git.answer(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}']);
+  if (commit === null) throw new AgentosError({ code: 'repository-empty', directory: git.directory });
+  return commit;
 }
 
-/** Names and texts of a commit, each asked for when it is needed; nothing for what is not there. */
+/** Reads names and texts of a commit on demand; empty if they don't exist. */
 export function commitFiles(
   git: Git,
   commit: string,
@@ -141,7 +146,7 @@ export function readAt(git: Git, wanted: readonly { ref: string; path: string }[
   );
 }
 
-/** Asked before anything is paid for: without a name and an address nothing can be committed in the end. */
+/** To be called before anything is paid for: nothing can be committed without a name and an address. */
 export async function requireIdentity(git: Git): Promise<void> {
   const known = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((who) => git.run(['var', who]));
   await Promise.all(known).catch((error: unknown) => {
@@ -150,9 +155,9 @@ export async function requireIdentity(git: Git): Promise<void> {
   });
 }
 
-/** Who decides here, as git would name the author of a commit; else the user of the operating system. */
+/** The user, named like the author of a commit; without a git identity, the user of the operating system. */
 export async function personOf(git: Git): Promise<string> {
-  // Each with the other one given, because git gives no identity of which it knows only half.
+  // Asked separately, because git prints no identity that lacks one of the two.
   const name = (await authorOf(git, 'user.email=x'))?.name ?? '';
   const email = (await authorOf(git, 'user.name=x'))?.email ?? '';
   const named = [name, email === '' ? '' : `<${email}>`].filter((part) => part !== '').join(' ');
@@ -161,10 +166,8 @@ export async function personOf(git: Git): Promise<string> {
 
 /** From the environment or the settings, never guessed from the machine's name. */
 async function authorOf(git: Git, given: string): Promise<{ name: string; email: string } | null> {
-  const ident = await git
-    .text(['-c', 'user.useConfigOnly=true', '-c', given, 'var', 'GIT_AUTHOR_IDENT'])
-    .catch(() => '');
-  const [, name, email] = /^(.*?) ?<([^>]*)> \d+ [-+]\d+$/.exec(ident) ?? [];
+  const ident = await git.answer(['-c', 'user.useConfigOnly=true', '-c', given, 'var', 'GIT_AUTHOR_IDENT']);
+  const [, name, email] = /^(.*?) ?<([^>]*)> \d+ [-+]\d+$/.exec(ident ?? '') ?? [];
   return name === undefined || email === undefined ? null : { name, email };
 }
 

@@ -230,20 +230,34 @@ export async function handBack(sql: Sql, { id, fence }: Held, isFault = false): 
   );
 }
 
-/** Stores how the item ended. Returns false if the machine no longer held it. */
+interface Ending {
+  end: ItemEnd;
+  /** By the database's clock. */
+  at: string;
+  /** The files that it left. */
+  result: ItemResult | null;
+}
+
+/**
+ * Stores how the item ended, together with its last event, so that readers of that event find the result. Returns false if the machine no
+ * longer held it. `fence` null: the hub ends an item that no machine works on.
+ */
 export async function endItem(
   sql: Sql,
-  { id, fence }: Held,
-  end: ItemEnd,
-  result: ItemResult | null,
+  { id, fence }: { id: number; fence: number | null },
+  { end, at, result }: Ending,
 ): Promise<boolean> {
+  const last = JSON.stringify({ at, type: 'item-finished', ...end });
   const ended = await sql.rows(
-    `WITH done AS (UPDATE agentos.items SET state = 'ended', ending = $3, result = $4, ${FREED}
-        WHERE id = $1 AND fence = $2 AND state = 'running' RETURNING id)
-      SELECT pg_notify('agentos_hub', '') FROM done`,
-    [id, fence, JSON.stringify(end), result && JSON.stringify(result)],
+    `WITH done AS (UPDATE agentos.items SET state = 'ended', ending = $3, result = $4, events = events + 1,
+          fence = fence + CASE WHEN $2::bigint IS NULL THEN 1 ELSE 0 END, ${FREED}
+        WHERE id = $1 AND (CASE WHEN $2::bigint IS NULL THEN state <> 'ended' ELSE fence = $2 AND state = 'running' END)
+        RETURNING id, events, repository),
+      written AS (INSERT INTO agentos.events (item, seq, writer, number, lines) SELECT id, events, 'end', events, $5 FROM done)
+      SELECT pg_notify('agentos_hub', ''), pg_notify('agentos_events', repository) FROM done`,
+    [id, fence, JSON.stringify(end), result && JSON.stringify(result), last],
   );
-  if (ended.length > 0) return true;
+  if (ended.length > 0 || fence === null) return ended.length > 0;
   // The statement took effect before, and its answer got lost.
   const there = await sql.rows(`SELECT 1 FROM agentos.items WHERE id = $1 AND fence = $2 AND state = 'ended'`, [
     id,

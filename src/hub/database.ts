@@ -1,6 +1,7 @@
+import { accessSync, constants } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, usageError } from '../core/errors.ts';
 
 /** Values of a statement. JSON values are passed as strings. */
 export type Values = readonly unknown[];
@@ -153,6 +154,8 @@ const PASSING = /^(?:08|57P0|53300|40001|40P01|25006)/;
 /** SQLSTATEs of a wrong password, a missing role or database, or a missing privilege. */
 const REFUSED = /^(?:28|3D000|42501)/;
 
+const NO_PASSWORD = 'it asks for a password, and none was given or it is not the right one';
+
 function problemOf(database: string, error: unknown): unknown {
   if (error instanceof AgentosError) return error;
   const reason = error instanceof Error ? error.message || nameOf(error) : String(error);
@@ -161,6 +164,9 @@ function problemOf(database: string, error: unknown): unknown {
     if (REFUSED.test(state)) return new AgentosError({ code: 'database-refused', database, reason }, { cause: error });
     if (!PASSING.test(state)) return error;
   } else if (!(error instanceof Error) || error instanceof TypeError) return error;
+  // The driver has neither a code nor a class for it.
+  else if (reason.startsWith('SASL'))
+    return new AgentosError({ code: 'database-refused', database, reason: NO_PASSWORD }, { cause: error });
   return new AgentosError({ code: 'database-unreachable', database, reason }, { retry: 'transient', cause: error });
 }
 
@@ -181,15 +187,41 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
 function readDatabaseUrl(text: string): { name: string; settings: pg.ClientConfig } {
   const url = URL.parse(text);
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || url.hostname === '') {
-    throw new AgentosError({
-      code: 'usage',
-      reason: 'The database is not a URL such as postgres://user@host:5432/agentos.',
-      hint: 'The password can be part of it, or in the variable PGPASSWORD.',
-    });
+    throw usageError(
+      'The database is not a URL such as postgres://user@host:5432/agentos.',
+      'The password can be part of it, or in the variable PGPASSWORD.',
+    );
   }
+  checkTlsOptions(url.searchParams);
   const name = `${url.hostname}:${url.port || '5432'}${url.pathname || '/'}`;
   // sslmode means what it means to libpq; the driver's own meaning differs and is about to change.
   if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat'))
     url.searchParams.set('uselibpqcompat', 'true');
   return { name, settings: { connectionString: url.href } };
+}
+
+const TLS_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'];
+
+/** The driver would report these mistakes as a database that can't be reached. */
+function checkTlsOptions(options: URLSearchParams): void {
+  const mode = options.get('sslmode');
+  if (mode !== null && !TLS_MODES.includes(mode))
+    throw usageError(`sslmode=${mode} is not supported.`, `Use one of: ${TLS_MODES.join(', ')}`);
+  if (mode === 'verify-ca' && !options.has('sslrootcert'))
+    throw usageError(
+      'sslmode=verify-ca needs the certificate of the authority.',
+      'Add &sslrootcert=<file> to the URL.',
+    );
+  for (const option of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const file = options.get(option);
+    if (file === null) continue;
+    try {
+      accessSync(file, constants.R_OK);
+    } catch {
+      throw usageError(
+        `The file ${file} of ${option} can't be read.`,
+        'Correct it in --database or AGENTOS_DATABASE_URL.',
+      );
+    }
+  }
 }

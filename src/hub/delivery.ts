@@ -6,6 +6,7 @@ import type { Paths } from '../core/paths.ts';
 import { readHeader } from '../documents/header.ts';
 import { BRANCH_PREFIX, isAncestor } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
+import { refsBelow, removeRefsBelow } from '../git/refs.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { readKnownIssues } from '../source/known-work.ts';
@@ -57,11 +58,7 @@ export async function deliver(options: DeliveryOptions, ended: readonly EndedAtH
     if (refs.length > 0 && item.workflow === 'implement') await takeRefs(git, item, `${FETCHED}${itemId}/`, one);
     delivered.set(itemId, one);
   }
-  if (refs.length > 0)
-    await removeRefs(
-      git,
-      built.map(({ itemId }) => `${FETCHED}${itemId}/`),
-    );
+  await removeRefsBelow(git, ...built.map(({ itemId }) => `${FETCHED}${itemId}/`));
   return delivered;
 }
 
@@ -127,9 +124,7 @@ async function numberedIssue(paths: Paths, text: string): Promise<string> {
 
 /** Takes over the item's branch and the states of its worktree, so that a later run can resume here too. */
 async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }: Delivered): Promise<void> {
-  const listing = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
-  for (const line of listing.split('\n').filter(Boolean)) {
-    const [id = '', ref = ''] = line.split(' ');
+  for (const [ref, id] of await refsBelow(git, from)) {
     const [, kind, name = ''] = /^([^/]+)\/(.+)$/.exec(ref.slice(from.length)) ?? [];
     if (kind === 'pins') await git.run(['update-ref', `${pinsOf(keyOf(item))}${name}`, id]);
     // Only branches with our prefix are taken into the checkout.
@@ -143,10 +138,4 @@ async function takeRefs(git: Git, item: Item, from: string, { moved, warnings }:
     }
     await git.run(['update-ref', '-m', 'agentos', `refs/heads/${target}`, id]);
   }
-}
-
-async function removeRefs(git: Git, prefixes: readonly string[]): Promise<void> {
-  const refs = (await git.text(['for-each-ref', '--format=%(refname)', ...prefixes])).split('\n').filter(Boolean);
-  const input = refs.map((ref) => `delete ${ref}\n`).join('');
-  if (input !== '') await git.run(['update-ref', '--stdin'], { input });
 }

@@ -13,6 +13,7 @@ const BRIEFS = 'briefs';
 const LLDS = 'docs/lld';
 const LINEAGE = 'docs/lineage';
 const PROMPTS = 'agentos/prompts';
+export const REPORTS = 'docs/reports';
 export const SETTINGS_FILE = 'agentos.yaml';
 
 /** Folders that items write documents to. */
@@ -28,6 +29,19 @@ export function isNeededBy({ workflow, id }: Item, path: string): boolean {
   if (path.startsWith(`${ISSUES}/`)) return workflow === 'issue' || path === `${ISSUES}/${id}.md`;
   if (path.startsWith(`${BRIEFS}/`)) return path === `${BRIEFS}/${id}.md`;
   return true;
+}
+
+/** No other item needs it. */
+export function isOfOneItem(path: string): boolean {
+  return path.startsWith(`${LINEAGE}/`);
+}
+
+export function designPath(id: string): string {
+  return `${LLDS}/LLD-${id}.md`;
+}
+
+export function idOfDesign(path: string): string | null {
+  return /^docs\/lld\/LLD-([^/]+)\.md$/.exec(path)?.[1] ?? null;
 }
 
 /** Blob ids by path. */
@@ -85,17 +99,10 @@ export function commitOf(git: Git, tree: string, message: string): Promise<strin
 
 /** The contents of blobs, by path. */
 export async function readBlobs(git: Git, files: TreeFiles): Promise<Map<string, Buffer>> {
-  const wanted = [...files];
-  if (wanted.length === 0) return new Map();
-  const output = await git.run(['cat-file', '--batch'], { input: wanted.map(([, id]) => `${id}\n`).join('') });
-  const contents = new Map<string, Buffer>();
-  let at = 0;
-  for (const [path, id] of wanted) {
-    const end = output.indexOf(0x0a, at);
-    const size = Number(output.toString('latin1', at, end).split(' ')[2]);
-    if (!Number.isInteger(size)) throw new TypeError(`the object ${id} of ${path} is missing`);
-    contents.set(path, output.subarray(end + 1, end + 1 + size));
-    at = end + 1 + size + 1;
-  }
-  return contents;
+  const read = [...files].map(async ([path, id]): Promise<[string, Buffer]> => {
+    const blob = await git.object(id);
+    if (blob === null) throw new TypeError(`the object ${id} of ${path} is missing`);
+    return [path, blob.content];
+  });
+  return new Map(await Promise.all(read));
 }

@@ -12,6 +12,8 @@ interface HeartbeatOptions {
   held: ReadonlyMap<string, HeldItem>;
   /** A claim is under way: the database may list an item that is not in `held` yet. */
   isClaiming: () => boolean;
+  /** Whether the machine gets notices: without them, only the next beat brings a cancellation. */
+  isHeard: () => boolean;
   /** Called once, after all items were given up. */
   onRevoked: (error: AgentosError) => void;
   onLine: (line: string) => void;
@@ -27,6 +29,7 @@ export interface Heartbeat {
 }
 
 const LONGEST_INTERVAL_MS = 5_000;
+const UNHEARD_INTERVAL_MS = 1_500;
 /** Agents are stopped this long before a lease ends, so that they are gone when another machine takes the item. */
 const MARGIN_MS = 6_000;
 
@@ -41,6 +44,8 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
 
   const renew = async (): Promise<void> => {
     const beganMs = performance.now();
+    // An item that is claimed meanwhile is not in the answer.
+    const asked = [...held.values()];
     const renewed = await renewLeases(database, machine.id, leaseMs);
     leaseEndsMs = beganMs + leaseMs;
     clockOffsetMs = renewed.nowMs - Date.now();
@@ -49,7 +54,7 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
       return options.onRevoked(new AgentosError({ code: 'machine-revoked', machine: machine.name }));
     }
     const listed = new Map(renewed.held.map((item) => [item.id, item]));
-    for (const item of held.values()) {
+    for (const item of asked) {
       const { id, fence } = item.claim;
       const there = listed.get(id);
       if (there?.fence !== fence) item.lose();
@@ -78,10 +83,10 @@ export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
     }
   };
 
-  const intervalMs = Math.min(LONGEST_INTERVAL_MS, leaseMs / 9);
+  const intervalMs = (): number => Math.min(options.isHeard() ? LONGEST_INTERVAL_MS : UNHEARD_INTERVAL_MS, leaseMs / 9);
   const closed = (async () => {
     while (!signal.aborted) {
-      await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
+      await sleep(intervalMs(), undefined, { signal }).catch(() => undefined);
       if (!signal.aborted) await beat();
     }
   })();

@@ -11,22 +11,21 @@ import { shownPath } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
 import type { StepStore } from '../journal/port.ts';
 import { postgresSteps } from '../journal/postgres.ts';
-import { diskFault } from '../process/disk.ts';
+import { diskFault } from '../process/files.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { type Claim, endItem, handBack } from './backlog.ts';
-import { type Database, patiently } from './database.ts';
+import type { Database } from './database.ts';
 import type { HubLink } from './hub-link.ts';
-import { appendEvents, type EventWriter } from './item-events.ts';
+import type { EventWriter } from './item-events.ts';
 import { type Place, preparePlace } from './place.ts';
 import type { Relay } from './relay.ts';
 import type { RepositoryCache } from './repository-cache.ts';
-import type { RunDocuments } from './run-documents.ts';
+import type { createDocumentsCache } from './run-documents.ts';
 import type { RunSettings, SettingsCache } from './run-settings.ts';
 import { FORGET_PATH } from './server.ts';
 
 /** The parts of a machine that all its items share. */
 export interface MachineParts {
-  machine: string;
   /** The machine's name, for messages. */
   name: string;
   /** The machine's state folder. */
@@ -43,7 +42,7 @@ export interface MachineParts {
   folderOf: (repository: string) => string;
   cacheOf: (repository: string) => RepositoryCache;
   settings: SettingsCache;
-  documentsOf: (run: string, commit: string, cache: RepositoryCache) => RunDocuments;
+  documentsOf: ReturnType<typeof createDocumentsCache>;
   /** Null: this machine has no sandbox. */
   sandbox: SandboxTool | null;
   env: Record<string, string>;
@@ -142,16 +141,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
     const shown = { ...end, outputs: end.outputs.map((path) => shownPath(place.paths.repository, path)) };
     const result = await place.collect();
     await events.flush();
-    // One transaction, so that readers of the last event find the result.
-    const isStored = await patiently(signal, () =>
-      database.transaction(async (sql) => {
-        const last = { at: timestamp(), type: 'item-finished', ...shown } as const;
-        await appendEvents(sql, `${parts.machine} end`, [
-          { item: claim.id, fence: claim.fence, number: claim.fence, events: [last] },
-        ]);
-        return endItem(sql, claim, shown, result);
-      }),
-    );
+    const isStored = await endItem(database.patient(signal), claim, { end: shown, at: timestamp(), result });
     if (!isStored) throw new AgentosError({ code: 'lease-lost' });
     return shown;
   };
@@ -210,14 +200,14 @@ async function placeFor(
   const { repository, run, documents, done, isResumed } = claim;
   const remote = { relay: parts.relay, token, link: parts.link, signal };
   const cache = parts.cacheOf(repository);
-  if (!(await cache.has(settings.base, documents))) await cache.fetch(remote, [`refs/agentos/runs/${run}/*`]);
+  await cache.fetchRun(remote, { run, base: settings.base, documents });
   return preparePlace({
     folder: parts.folderOf(repository),
     repository,
     item,
     run,
     settings,
-    documents: await parts.documentsOf(run, documents, cache).filesFor(item),
+    documents: await parts.documentsOf(run, { base: settings.base, documents }, cache).filesFor(item),
     done,
     isResumed,
     cache,

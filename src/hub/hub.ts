@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../core/config.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { fingerprintsOf } from '../core/mask.ts';
-import { trustCertificates } from '../models/endpoint.ts';
+import { trustCertificates } from '../models/settings.ts';
 import { keysRecord, parseKeys } from '../run/keys-file.ts';
 import { createCertificate, fingerprintOf, type TlsPair } from './certificate.ts';
 import { type Database, openDatabase, type Session } from './database.ts';
@@ -248,7 +248,7 @@ function addressesOf(host: string, port: number): string[] {
 
 /** The command for a new machine, without the password. */
 async function joinLine(
-  { host }: HubOptions,
+  { host, addresses }: HubOptions,
   postgres: PostgresServer | null,
   folder: string,
   url: string,
@@ -258,8 +258,9 @@ async function joinLine(
     shown.password = '';
     return `agentos worker --database ${shown.href}   (with the password, or in PGPASSWORD)`;
   }
-  const [first] = addressesOf(host, postgres.port).map((address) => new URL(address).host);
+  const [first = ''] = [...addresses, ...addressesOf(host, postgres.port)].map((address) => new URL(address).hostname);
   const file = join(folder, 'database-url');
-  await writeSecret(file, `postgres://agentos:${postgres.password}@${first}/agentos?sslmode=require`);
+  const target = `${first}:${postgres.port}/agentos?sslmode=require`;
+  await writeSecret(file, `postgres://agentos:${postgres.password}@${target}`);
   return `AGENTOS_DATABASE_URL="$(cat ${file})" agentos worker   (copy the file to other machines: it holds the password)`;
 }

@@ -96,10 +96,11 @@ function linesOf(events: readonly TimedEvent[]): string {
   return events.map((event) => JSON.stringify(event)).join('\n');
 }
 
-/** The last event that was read, by item. */
-export type Cursors = Map<number, number>;
-
-const READ_AT_ONCE = 500;
+/** What was read last: the number of the event by item, and the id of the pool's event. */
+export interface Cursors {
+  items: Map<number, number>;
+  pool: number;
+}
 
 export interface ReadEvents {
   item: number;
@@ -107,40 +108,67 @@ export interface ReadEvents {
   events: TimedEvent[];
 }
 
-/** Reads the new events of a run's items, in order for each item, and moves the cursors. */
-export async function readRunEvents(sql: Sql, run: string, cursors: Cursors): Promise<ReadEvents[]> {
-  const rows = await sql.rows<{ item: number; key: string; seq: number; lines: string }>(
-    `SELECT e.item, i.key, e.seq, e.lines FROM agentos.run_items o
-      JOIN agentos.items i ON i.id = o.item
-      LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS c(item, seq) ON c.item = o.item
-      JOIN agentos.events e ON e.item = o.item AND e.seq > coalesce(c.seq, 0)
-      WHERE o.run = $1 AND i.events > coalesce(c.seq, 0)
-      ORDER BY o.position, e.item, e.seq LIMIT ${READ_AT_ONCE}`,
-    [run, [...cursors.keys()], [...cursors.values()]],
+interface RunNews {
+  items: ReadEvents[];
+  pool: RunEvent[];
+  /** There is more to read at once. */
+  isMore: boolean;
+  /** Every item of the run has ended, with what follows it, and all events were read. */
+  isOver: boolean;
+}
+
+const READ_AT_ONCE = 500;
+const POOL_AT_ONCE = 100;
+
+/** Reads what is new about a run, in order for each item, and moves the cursors. */
+export async function readRunNews(sql: Sql, run: string, cursors: Cursors): Promise<RunNews> {
+  const [row] = await sql.rows<{
+    open: number;
+    items: { item: number; key: string; seq: number; lines: string }[] | null;
+    pool: { id: number; event: string }[] | null;
+  }>(
+    `WITH mine AS MATERIALIZED (
+        SELECT o.item, o.position, i.key, i.events, i.state <> 'ended' OR NOT i.is_handled AS open
+          FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item WHERE o.run = $1),
+      fresh AS (
+        SELECT m.position, e.item, m.key, e.seq, e.lines FROM mine m
+          LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS c(item, seq) ON c.item = m.item
+          JOIN agentos.events e ON e.item = m.item AND e.seq > coalesce(c.seq, 0)
+          WHERE m.events > coalesce(c.seq, 0) ORDER BY m.position, e.item, e.seq LIMIT ${READ_AT_ONCE}),
+      said AS (SELECT id, event FROM agentos.pool_events WHERE id > $4 ORDER BY id LIMIT ${POOL_AT_ONCE})
+      SELECT (SELECT count(*) FROM mine WHERE open) AS open,
+        (SELECT json_agg(f ORDER BY f.position, f.item, f.seq) FROM fresh f) AS items,
+        (SELECT json_agg(s ORDER BY s.id) FROM said s) AS pool`,
+    [run, [...cursors.items.keys()], [...cursors.items.values()], cursors.pool],
   );
-  for (const { item, seq } of rows) cursors.set(item, seq);
-  return rows.map(({ item, key, lines }) => ({
-    item,
-    key,
-    events: lines.split('\n').map((line) => JSON.parse(line) as TimedEvent),
-  }));
+  const items = row?.items ?? [];
+  const pool = row?.pool ?? [];
+  for (const { item, seq } of items) cursors.items.set(item, seq);
+  cursors.pool = pool.at(-1)?.id ?? cursors.pool;
+  const isMore = items.length === READ_AT_ONCE || pool.length === POOL_AT_ONCE;
+  return {
+    items: items.map(({ item, key, lines }) => ({
+      item,
+      key,
+      events: lines.split('\n').map((line) => JSON.parse(line) as TimedEvent),
+    })),
+    pool: pool.map(({ event }) => JSON.parse(event) as RunEvent),
+    isMore,
+    isOver: row?.open === 0 && !isMore,
+  };
 }
 
 /** Stores an event of the pool for all who follow a run. */
 export async function appendPoolEvent(sql: Sql, event: RunEvent): Promise<void> {
-  await sql.rows('INSERT INTO agentos.pool_events (at, event) VALUES (clock_timestamp(), $1)', [JSON.stringify(event)]);
+  await sql.rows(
+    `WITH said AS (INSERT INTO agentos.pool_events (at, event) VALUES (clock_timestamp(), $1))
+      SELECT pg_notify('agentos_events', '')`,
+    [JSON.stringify(event)],
+  );
 }
 
 /** The id of the last event of the pool so far. */
 export async function lastPoolEvent(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ last: number }>('SELECT coalesce(max(id), 0) AS last FROM agentos.pool_events');
   return row?.last ?? 0;
-}
-
-export async function readPoolEvents(sql: Sql, after: number): Promise<{ id: number; event: RunEvent }[]> {
-  const rows = await sql.rows<{ id: number; event: string }>(
-    'SELECT id, event FROM agentos.pool_events WHERE id > $1 ORDER BY id LIMIT 100',
-    [after],
-  );
-  return rows.map(({ id, event }) => ({ id, event: JSON.parse(event) as RunEvent }));
 }

@@ -5,8 +5,7 @@ import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { VENDORS } from '../core/keys.ts';
 import { labelOf } from '../core/paths.ts';
 import { wordingOf } from '../core/wording.ts';
-import { diskFault } from '../process/disk.ts';
-import { namesIn } from '../process/files.ts';
+import { diskFault, namesIn } from '../process/files.ts';
 import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import { claimItem } from './backlog.ts';
 import { isAway, openDatabase } from './database.ts';
@@ -17,7 +16,7 @@ import { createEventWriter } from './item-events.ts';
 import { startMachineWorkers } from './machine-workers.ts';
 import { holdSession, joinMachine, leaveMachine, machineIdentity, SANDBOX_TAG } from './machines.ts';
 import { requireSchema } from './migrations.ts';
-import { keepListening } from './notices.ts';
+import { createBell, keepListening } from './notices.ts';
 import { clearPlaces } from './place.ts';
 import { startRelay } from './relay.ts';
 import { openRepositoryCaches } from './repository-cache.ts';
@@ -50,7 +49,7 @@ const DISK_LOOK_MS = 5_000;
 /** Takes items from the hub's backlog until it is drained. Throws why it could not start, or what ended it. */
 export async function runMachine(options: MachineOptions): Promise<void> {
   const { base, name, parallel, version, childEnv, drain, now, onLine } = options;
-  const sandbox = await findSandbox(childEnv, base);
+  const sandbox = await findSandbox(childEnv);
   if (sandbox.tool === null) onLine(withoutSandbox(sandbox));
   const tags = [...options.tags, ...(sandbox.tool === null ? [] : [SANDBOX_TAG])];
   const folder = join(base, 'machine');
@@ -85,17 +84,6 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     bell.ring();
   };
   let isClaiming = false;
-  const heartbeat = startHeartbeat({
-    database,
-    machine: { id: identity.id, name },
-    leaseMs,
-    held,
-    isClaiming: () => isClaiming,
-    onRevoked: fail,
-    onLine,
-    signal: stopped.signal,
-  });
-  heartbeat.closed.catch(fail);
   const notices = keepListening(database, {
     channels: ['agentos_ready', 'agentos_machine'],
     onSession: (session) => holdSession(session, identity.id, number),
@@ -105,11 +93,22 @@ export async function runMachine(options: MachineOptions): Promise<void> {
       else if (payload === identity.id) heartbeat.beat().catch(fail);
     },
   });
+  const heartbeat = startHeartbeat({
+    database,
+    machine: { id: identity.id, name },
+    leaseMs,
+    held,
+    isClaiming: () => isClaiming,
+    isHeard: () => notices.isHeard(),
+    onRevoked: fail,
+    onLine,
+    signal: stopped.signal,
+  });
+  heartbeat.closed.catch(fail);
 
   const workers = startMachineWorkers(options, `machine-${identity.id.slice(0, 8)}-${process.pid}`, held, relay);
   const sql = database.patient(stopped.signal);
   const parts: MachineParts = {
-    machine: identity.id,
     name,
     base,
     database,
@@ -191,16 +190,4 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     await notices.closed;
   }
   if (fatal !== null) throw fatal;
-}
-
-/** Wakes the one loop that waits for it. */
-function createBell(): { ring(): void; rung(): Promise<void> } {
-  let next = Promise.withResolvers<void>();
-  return {
-    ring() {
-      next.resolve();
-      next = Promise.withResolvers();
-    },
-    rung: () => next.promise,
-  };
 }

@@ -15,6 +15,18 @@ interface Notices {
   readonly closed: Promise<void>;
 }
 
+/** Wakes loops. A loop takes the promise before it looks for work, so that no ring is missed. */
+export function createBell(): { ring(): void; rung(): Promise<void> } {
+  let next = Promise.withResolvers<void>();
+  return {
+    ring() {
+      next.resolve();
+      next = Promise.withResolvers();
+    },
+    rung: () => next.promise,
+  };
+}
+
 const RECONNECT_MS = 500;
 const ECHO_MS = 2_000;
 

@@ -1,9 +1,11 @@
-import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Item } from '../core/item.ts';
 import { keyOf } from '../core/item.ts';
 import { isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { createGit } from '../git/git.ts';
+import { refsBelow } from '../git/refs.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { removeFolder } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
@@ -53,42 +55,34 @@ export async function preparePlace(options: PlaceOptions): Promise<Place> {
   await fetchMissing(options);
   const initial = await makeRepository(directory, options);
   const git = createGit(directory, env);
-  await writePlainFiles(directory, documents);
+  writePlainFiles(directory, documents);
   await writeFile(
     join(directory, '.git', 'info', 'exclude'),
     [...documents.keys()].map((path) => `/${path}\n`).join(''),
   );
   const stamps = new Map<string, string>();
-  for (const path of documents.keys()) stamps.set(path, await stampOf(join(directory, path)));
+  for (const path of documents.keys()) stamps.set(path, stampOf(join(directory, path)));
   const transcripts = paths.run(options.run).transcripts(item.workflow, item.id);
 
   const url = `${options.remote.relay.url}/git/${options.repository}`;
   const push = (refs: readonly string[]): Promise<string> =>
     gitWithHub(git, options.remote, ['-c', 'core.hooksPath=/dev/null', 'push', '--quiet', '--prune', url, ...refs]);
   const pins = `+${pinsOf(keyOf(item))}*:${remotePins(item)}*`;
-  let pushed = '';
+  let pushed = '[]';
   const isImplementation = item.workflow === 'implement';
-  /** The pinned states of the item, and the branches that it created or moved. */
-  const ownRefs = async (): Promise<{ refs: string; heads: string[] }> => {
-    const refs = await git.text([
-      'for-each-ref',
-      '--format=%(objectname) %(refname)',
-      pinsOf(keyOf(item)),
-      'refs/heads/agentos',
-    ]);
-    const heads = refs.split('\n').flatMap((line) => {
-      const [id = '', name = ''] = line.split(' ');
-      const isOwn = name.startsWith('refs/heads/') && initial.get(name) !== id;
-      return isOwn ? [`+${name}:${remoteHeads(item)}${name.slice('refs/heads/'.length)}`] : [];
-    });
-    return { refs, heads };
-  };
   const pushStates = async (): Promise<void> => {
     if (!isImplementation) return;
-    const { refs, heads } = await ownRefs();
-    if (refs === pushed) return;
+    const refs = await refsBelow(git, pinsOf(keyOf(item)), 'refs/heads/agentos');
+    const state = JSON.stringify([...refs]);
+    if (state === pushed) return;
+    // The branches that the item created or moved.
+    const heads = [...refs].flatMap(([name, id]) =>
+      name.startsWith('refs/heads/') && initial.get(name) !== id
+        ? [`+${name}:${remoteHeads(item)}${name.slice('refs/heads/'.length)}`]
+        : [],
+    );
     await push([pins, ...heads]);
-    pushed = refs;
+    pushed = state;
   };
 
   return {
@@ -138,16 +132,16 @@ async function clear(root: string, paths: Paths, { workflow, id }: Item): Promis
   ];
   for (const folder of [...folders, paths.undone(workflow, id)]) {
     const inside = [dirname(root), paths.base, paths.work].find((one) => isInside(one, folder));
-    if (inside !== undefined) await removeFolder(folder, inside).catch(() => undefined);
+    if (inside !== undefined && existsSync(folder)) await removeFolder(folder, inside).catch(() => undefined);
   }
 }
 
-/** Fetches branches and states, which change. The base commit was fetched together with the run's documents. */
-async function fetchMissing({ run, item, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
+/** Fetches branches and states of items, which change. What was submitted is here. */
+async function fetchMissing({ item, done, isResumed, cache, remote }: PlaceOptions): Promise<void> {
   if (item.workflow !== 'implement') return;
   const ofOthers = done.map((key) => `refs/agentos/items/${key}/heads/*`);
   const own = isResumed ? [`refs/agentos/items/${keyOf(item)}/*`] : [];
-  await cache.fetch(remote, [`refs/agentos/runs/${run}/*`, ...ofOthers, ...own]);
+  if (done.length > 0 || isResumed) await cache.fetch(remote, [...ofOthers, ...own]);
 }
 
 /** Creates a repository that borrows the objects of the cache. Written by hand: git would need a process for each of these files. */
@@ -197,11 +191,7 @@ async function refsFor({
   ];
   const refs = new Map<string, string>();
   for (const [from, to] of places) {
-    const listing = await cache.git.text(['for-each-ref', '--format=%(objectname) %(refname)', from]);
-    for (const line of listing.split('\n').filter(Boolean)) {
-      const [id = '', name = ''] = line.split(' ');
-      refs.set(to + name.slice(from.length), id);
-    }
+    for (const [name, id] of await refsBelow(cache.git, from)) refs.set(to + name.slice(from.length), id);
   }
   return refs;
 }
@@ -215,8 +205,8 @@ function quoted(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
-async function stampOf(path: string): Promise<string> {
-  const { size, mtimeMs, ino } = await stat(path);
+function stampOf(path: string): string {
+  const { size, mtimeMs, ino } = statSync(path);
   return `${size} ${mtimeMs} ${ino}`;
 }
 
@@ -225,6 +215,6 @@ async function changed(directory: string, stamps: ReadonlyMap<string, string>): 
   const found: string[] = [];
   for (const folder of WRITTEN_FOLDERS)
     for (const path of await filesBelow(directory, folder))
-      if ((await stampOf(join(directory, path))) !== stamps.get(path)) found.push(path);
+      if (stampOf(join(directory, path)) !== stamps.get(path)) found.push(path);
   return storedFiles(directory, found);
 }

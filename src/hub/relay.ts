@@ -60,7 +60,8 @@ export async function startRelay(link: HubLink): Promise<Relay> {
     if (route === null && request.headers[GIT_HEADER] !== gitKey) return fail(response, 403);
     if (route === null) return passThrough(link, request, response);
     // The relay only reads what the caller asks for; the hub checks the permission.
-    const call = await readCall({ request, url, route, grant: { item: '' }, base: 'http://hub', maxBytes: MOST_BYTES });
+    const hub = { grant: { item: '' }, base: 'http://hub', prices: {}, maxBytes: MOST_BYTES };
+    const call = await readCall({ request, url, route, ...hub });
     const caller = createCaller(response, {
       ...BOUNDS,
       vendor: route.vendor,

@@ -55,8 +55,15 @@ function isCutOff(error: unknown): boolean {
 export interface RepositoryCache {
   readonly directory: string;
   readonly git: Git;
-  has(...objects: string[]): Promise<boolean>;
+  /** Fetches what was submitted with a run, unless it is here: that never changes. */
+  fetchRun(remote: Remote, run: SubmittedCommits): Promise<void>;
   fetch(remote: Remote, refs: readonly string[]): Promise<void>;
+}
+
+interface SubmittedCommits {
+  run: string;
+  base: string;
+  documents: string;
 }
 
 /** Opens the cache of each repository once, so that it has one queue of fetches. */
@@ -90,23 +97,37 @@ function openRepositoryCache(folder: string, repository: string, env: Record<str
     await writeFile(join(directory, 'description'), 'a cache of agentos worker; it can be deleted while none runs\n');
   };
 
+  /** By the refs, which git writes after everything else: a fetch that was killed leaves objects, and trees may be missing. */
+  const holds = async ({ run, base, documents }: SubmittedCommits): Promise<boolean> => {
+    if (!existsSync(join(directory, 'HEAD'))) return false;
+    const refs = ['base', 'documents'].map((name) => git.object(`refs/agentos/runs/${run}/${name}`));
+    const [there, written] = await Promise.all(refs);
+    return there?.id === base && written?.id === documents;
+  };
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const done = queue.then(work);
+    queue = done.catch(() => undefined);
+    return done;
+  };
+
+  const fetch = async (remote: Remote, refs: readonly string[]): Promise<void> => {
+    await prepare();
+    const url = `${remote.relay.url}/git/${repository}`;
+    const args = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--force', '--prune', url];
+    await gitWithHub(git, remote, [...args, ...refs.map((ref) => `+${ref}:${ref}`)]);
+  };
+
   return {
     directory,
     git,
-    async has(...objects) {
-      if (!existsSync(join(directory, 'HEAD'))) return false;
-      const found = await git.text(['cat-file', '--batch-check'], { input: `${objects.join('\n')}\n` });
-      return !found.includes(' missing');
-    },
-    fetch(remote, refs) {
-      const fetched = queue.then(async () => {
-        await prepare();
-        const url = `${remote.relay.url}/git/${repository}`;
-        const args = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--force', '--prune', url];
-        await gitWithHub(git, remote, [...args, ...refs.map((ref) => `+${ref}:${ref}`)]);
+    async fetchRun(remote, run) {
+      if (await holds(run)) return;
+      // Items that were claimed together wait for the first one's fetch.
+      await inTurn(async () => {
+        if (!(await holds(run))) await fetch(remote, [`refs/agentos/runs/${run.run}/*`]);
       });
-      queue = fetched.catch(() => undefined);
-      return fetched;
     },
+    fetch: (remote, refs) => inTurn(() => fetch(remote, refs)),
   };
 }

@@ -1,6 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '../process/files.ts';
 import { filesBelow } from './document-trees.ts';
 
 /** A file in the database: text, or base64 if the bytes are not valid UTF-8. */
@@ -49,13 +49,16 @@ export function bytesOf(file: StoredFile): Buffer {
   return typeof file === 'string' ? Buffer.from(file) : Buffer.from(file.base64, 'base64');
 }
 
-/** Writes files without a rename: the folder is ours, and half a file after a crash harms no one. */
-export async function writePlainFiles(folder: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
+/**
+ * Writes files without a rename: the folder is ours, and half a file after a crash harms no one. An item gets hundreds of small files; one
+ * after the other takes a quarter of the processor time that as many promises would.
+ */
+export function writePlainFiles(folder: string, files: ReadonlyMap<string, Buffer>): void {
   const made = new Set<string>();
   for (const [path, content] of files) {
     const parent = dirname(join(folder, path));
-    if (!made.has(parent)) await makeFolder(parent);
+    if (!made.has(parent)) mkdirSync(parent, { recursive: true });
     made.add(parent);
-    await writeFile(join(folder, path), content);
+    writeFileSync(join(folder, path), content);
   }
 }

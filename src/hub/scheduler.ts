@@ -4,11 +4,12 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
 import { DEPENDS_ON, type ItemEnd, type ItemStatus, itemOfKey, notStarted } from '../core/item.ts';
-import { expireLeases, MOST_LOST, stopRun } from './backlog.ts';
-import type { Database, Sql } from './database.ts';
+import { endItem, expireLeases, MOST_LOST, stopRun } from './backlog.ts';
+import type { Database } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 import { appendEvents } from './item-events.ts';
 import { type EndedItem, nextStage } from './next-stage.ts';
+import { createBell } from './notices.ts';
 import { createSettingsCache } from './run-settings.ts';
 import { type QueuedItem, scheduleItems } from './schedule.ts';
 import { tidyHub } from './tidy.ts';
@@ -40,19 +41,20 @@ const TIDY_EVERY_MS = 60_000;
 export function startScheduler(options: SchedulerOptions): Scheduler {
   const { database, git, signal, onLine } = options;
   const pass = createPass(options);
-  let wake = Promise.withResolvers<void>();
+  const bell = createBell();
   let expiredAt = 0;
   let tidiedAt = performance.now();
   const closed = (async () => {
     while (!signal.aborted) {
-      const woken = wake.promise;
+      const woken = bell.rung();
       try {
         await pass.ends();
         await pass.cancels();
-        await pass.timeouts();
         await pass.starts();
         if (performance.now() - expiredAt > EXPIRE_EVERY_MS) {
           expiredAt = performance.now();
+          await pass.timeouts();
+          await pass.failures();
           await pass.expiries();
         }
         if (performance.now() - tidiedAt > TIDY_EVERY_MS) {
@@ -67,13 +69,7 @@ export function startScheduler(options: SchedulerOptions): Scheduler {
       await Promise.race([woken, sleep(TICK_MS, undefined, { signal }).catch(() => undefined)]);
     }
   })();
-  return {
-    poke() {
-      wake.resolve();
-      wake = Promise.withResolvers();
-    },
-    closed,
-  };
+  return { poke: () => bell.ring(), closed };
 }
 
 const HANDLED_AT_ONCE = 100;
@@ -84,23 +80,16 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
   const halts = new Map<string, Promise<ReturnType<typeof createHaltRule>>>();
   let writes = Date.now();
 
-  const say = async (sql: Sql, item: number, event: ItemEvent): Promise<void> => {
+  const say = async (item: number, event: ItemEvent): Promise<void> => {
     writes += 1;
-    await appendEvents(sql, WRITER, [{ item, fence: null, number: writes, events: [{ at: timestamp(), ...event }] }]);
+    const said = { item, fence: null, number: writes, events: [{ at: timestamp(), ...event }] };
+    await appendEvents(database, WRITER, [said]);
   };
 
   /** Ends items that no machine works on any more. */
   const end = async (items: readonly { id: number; end: ItemEnd }[]): Promise<void> => {
-    for (const { id, end: ending } of items) {
-      await database.transaction(async (sql) => {
-        const [ended] = await sql.rows(
-          `UPDATE agentos.items SET state = 'ended', ending = $2, machine = NULL, token_hash = NULL, fence = fence + 1
-            WHERE id = $1 AND state <> 'ended' RETURNING id`,
-          [id, JSON.stringify(ending)],
-        );
-        if (ended !== undefined) await say(sql, id, { type: 'item-finished', ...ending });
-      });
-    }
+    for (const { id, end: ending } of items)
+      await endItem(database, { id, fence: null }, { end: ending, at: timestamp(), result: null });
   };
 
   /** After a restart, the rule is fed with the ends so far, in the order of the items. */
@@ -141,7 +130,11 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
       }
     }
     for (const { id, run } of ended) onItemEnded(run, id);
-    await database.rows('UPDATE agentos.items SET is_handled = true WHERE id = ANY($1)', [ended.map(({ id }) => id)]);
+    await database.rows(
+      `WITH handled AS (UPDATE agentos.items SET is_handled = true WHERE id = ANY($1) RETURNING repository)
+        SELECT pg_notify('agentos_events', repository) FROM (SELECT DISTINCT repository FROM handled) AS r`,
+      [ended.map(({ id }) => id)],
+    );
     const over = await database.rows<{ run: string }>(
       `SELECT t.run FROM unnest($1::text[]) AS t(run) WHERE NOT EXISTS (SELECT 1 FROM agentos.items i
         WHERE i.run = t.run AND (i.state <> 'ended' OR NOT i.is_handled))`,
@@ -158,12 +151,15 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
     async ends() {
       for (;;) {
         const ended = await database.rows<EndedItem>(
-          `SELECT i.id, i.key, i.repository, i.run, i.ending, i.result->'repository' AS files,
-              ARRAY(SELECT o.run FROM agentos.run_items o WHERE o.item = i.id) AS runs
+          `SELECT i.id, i.key, i.repository, i.run, i.ending,
+              ARRAY(SELECT o.run FROM agentos.run_items o WHERE o.item = i.id) AS runs,
+              CASE WHEN EXISTS (SELECT 1 FROM agentos.run_items o JOIN agentos.runs r ON r.id = o.run
+                WHERE o.item = i.id AND json_array_length(r.settings->'stages') > i.stage + 1)
+                THEN i.result->'repository' END AS files
             FROM agentos.items i WHERE i.state = 'ended' AND NOT i.is_handled ORDER BY i.id LIMIT ${HANDLED_AT_ONCE}`,
         );
-        if (ended.length === 0) return;
-        await handle(ended);
+        if (ended.length > 0) await handle(ended);
+        if (ended.length < HANDLED_AT_ONCE) return;
       }
     },
 
@@ -175,7 +171,10 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
             SELECT 1 FROM agentos.run_items o JOIN agentos.runs p ON p.id = o.run WHERE o.item = i.id AND p.stopped IS NULL)))`,
       );
       await end(waiting.map(({ id, reason }) => ({ id, end: notStarted(reason) })));
-      // No machine could work on them.
+    },
+
+    /** Ends items that no machine could work on. */
+    async failures() {
       const hopeless = await database.rows<{ id: number; lost: number }>(
         `SELECT id, lost FROM agentos.items WHERE state = 'ready' AND lost >= $1`,
         [MOST_LOST],
@@ -185,10 +184,12 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
 
     async timeouts() {
       const late = await database.rows<{ id: string; afterMs: number }>(
-        `SELECT id, (settings->'bounds'->>'globalTimeoutMs')::bigint AS "afterMs" FROM agentos.runs
-          WHERE stopped IS NULL AND (settings->'bounds'->>'globalTimeoutMs')::bigint <
-            extract(epoch FROM clock_timestamp() - submitted_at) * 1000
-            AND EXISTS (SELECT 1 FROM agentos.items i WHERE i.run = runs.id AND i.state <> 'ended')`,
+        // Settings are long: only those of runs under way are read.
+        `WITH live AS MATERIALIZED (SELECT DISTINCT run FROM agentos.items WHERE state <> 'ended')
+          SELECT r.id, (r.settings->'bounds'->>'globalTimeoutMs')::bigint AS "afterMs"
+          FROM live JOIN agentos.runs r ON r.id = live.run
+          WHERE r.stopped IS NULL AND (r.settings->'bounds'->>'globalTimeoutMs')::bigint <
+            extract(epoch FROM clock_timestamp() - r.submitted_at) * 1000`,
       );
       for (const { id, afterMs } of late)
         await stopRun(database, id, toErrorRecord(new AgentosError({ code: 'run-timeout', afterMs })));
@@ -219,7 +220,7 @@ function createPass({ database, timestamp, onItemEnded, onRunEnded, onLine }: Sc
       const { freed, hopeless } = await expireLeases(database);
       for (const { id, key, machine } of freed) {
         onLine(`${machine} is gone: ${key} is ready for another machine`);
-        await say(database, id, { type: 'notice', text: `the machine ${machine} was lost; another one resumes it` });
+        await say(id, { type: 'notice', text: `the machine ${machine} was lost; another one resumes it` });
       }
       await end(hopeless.map(({ id, machine, lost }) => ({ id, end: lostEnd(machine, lost) })));
     },

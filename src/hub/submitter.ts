@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import { copyIgnored } from '../git/copy-ignored.ts';
 import type { Git } from '../git/git.ts';
@@ -25,6 +26,7 @@ import {
 import { HubAway, type HubLink, openHubLink, readHub } from './hub-link.ts';
 import { joinMachine, machineIdentity } from './machines.ts';
 import { requireSchema } from './migrations.ts';
+import { createBell, keepListening } from './notices.ts';
 import { startRelay } from './relay.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';
 import type { HubFacts } from './server.ts';
@@ -40,6 +42,11 @@ export interface HubConnection {
   /** The token of a run that was submitted from here. It is derived from the machine's token and stored nowhere. */
   tokenOf(run: string): string;
   remoteFor(token: string, signal: AbortSignal): Remote;
+  /**
+   * Resolves when something was written about items of the repository. Where notices get lost, after a while: to be asked for before one
+   * looks.
+   */
+  news(repository: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,9 +57,40 @@ interface ConnectionOptions {
   version: string;
 }
 
+/** How often to look where notices arrive, and where they don't. */
+const LOOK_EVERY_MS = 2_000;
+const POLL_EVERY_MS = 300;
+
+/** Listens from the first question on. */
+function createNews(database: Database): { of: HubConnection['news']; close(): Promise<void> } {
+  const bells = new Map<string, ReturnType<typeof createBell>>();
+  const closed = new AbortController();
+  let notices: ReturnType<typeof keepListening> | null = null;
+  return {
+    async of(repository) {
+      notices ??= keepListening(database, {
+        channels: ['agentos_events'],
+        signal: closed.signal,
+        // Without a name: it is for all.
+        onNotice: (_, name) => bells.forEach((bell, of) => (name === '' || name === of) && bell.ring()),
+      });
+      const bell = bells.get(repository) ?? createBell();
+      bells.set(repository, bell);
+      const rung = bell.rung();
+      await Promise.race([rung, sleep(notices.isHeard() ? LOOK_EVERY_MS : POLL_EVERY_MS, undefined, { ref: false })]);
+    },
+    async close() {
+      closed.abort();
+      await notices?.closed;
+    },
+  };
+}
+
 /** Throws if the database or the hub can't be reached, or the schema has another version. */
 export async function openHubConnection({ databaseUrl, base, version }: ConnectionOptions): Promise<HubConnection> {
-  const database = openDatabase(databaseUrl, { application: 'agentos', connections: 3 });
+  // One more listens.
+  const database = openDatabase(databaseUrl, { application: 'agentos', connections: 2 });
+  const news = createNews(database);
   let link: HubLink | null = null;
   try {
     await requireSchema(database);
@@ -73,7 +111,9 @@ export async function openHubConnection({ databaseUrl, base, version }: Connecti
       facts,
       tokenOf: (run) => `agentos-${hashOfToken(`${identity.token} ${run}`)}`,
       remoteFor: (token, signal) => ({ relay, token, link: opened, signal }),
+      news: (repository) => news.of(repository),
       async close() {
+        await news.close();
         await relay.close();
         opened.close();
         await database.close();

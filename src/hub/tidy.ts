@@ -1,3 +1,4 @@
+import { removeRefsBelow } from '../git/refs.ts';
 import type { Database } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 
@@ -43,13 +44,7 @@ async function forgetCollected(database: Database, git: GitBackend): Promise<voi
   for (const repository of new Set(runs.map((one) => one.repository))) {
     const prefixes = runs.filter((run) => run.repository === repository).map(({ id }) => `refs/agentos/runs/${id}/`);
     const store = await git.open(repository);
-    const there = await store.text(['for-each-ref', '--format=%(refname)', ...prefixes]);
-    const input = there
-      .split('\n')
-      .filter(Boolean)
-      .map((ref) => `delete ${ref}\n`)
-      .join('');
-    if (input !== '') await store.run(['update-ref', '--stdin'], { input });
+    await removeRefsBelow(store, ...prefixes);
     // Git packs in the background, and only when there is much to pack.
     await store.run(['-c', 'gc.auto=5000', 'gc', '--auto', '--quiet']);
   }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import { diskFault } from '../process/disk.ts';
+import { diskFault } from '../process/files.ts';
 import { keepAside } from './database-files.ts';
 
 /**

@@ -37,20 +37,18 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
   return {
     location,
     async open() {
-      await sql.rows('INSERT INTO agentos.journals (repository, key) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
-        repository,
-        key,
-      ]);
-      const [row] = await sql.rows<{ id: number; token: number }>(
-        `UPDATE agentos.journals SET token = token + 1 WHERE repository = $1 AND key = $2
-          AND ($3::bigint IS NULL OR EXISTS (
-            SELECT 1 FROM agentos.items WHERE id = $3 AND fence = $4 AND state = 'running'))
-          RETURNING id, token`,
+      const [row] = await sql.rows<{ id: number; token: number; isNew: boolean }>(
+        // The lock lets a claim that is under way finish first.
+        `WITH held AS (SELECT 1 FROM agentos.items WHERE id = $3 AND fence = $4 AND state = 'running' FOR SHARE)
+          INSERT INTO agentos.journals AS j (repository, key, token) SELECT $1, $2, 1
+            WHERE $3::bigint IS NULL OR EXISTS (SELECT 1 FROM held)
+          ON CONFLICT (repository, key) DO UPDATE SET token = j.token + 1
+          RETURNING id, token, xmax = 0 AS "isNew"`,
         [repository, key, claim?.item ?? null, claim?.fence ?? null],
       );
       if (row === undefined) throw fenced();
       owned = { journal: row.id, token: row.token };
-      return readSteps(sql, row.id);
+      return row.isNew ? [] : readSteps(sql, row.id);
     },
     async put({ id, name, number, starts, startedAt, end }) {
       const { journal, token } = owner();
@@ -92,20 +90,27 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
   };
 }
 
-/** The steps of a journal, without becoming its owner; null if there is no such journal. */
-export async function readJournal(sql: Sql, repository: string, key: string): Promise<StoredStep[] | null> {
-  const [row] = await sql.rows<{ id: number }>('SELECT id FROM agentos.journals WHERE repository = $1 AND key = $2', [
-    repository,
-    key,
-  ]);
-  return row === undefined ? null : readSteps(sql, row.id);
+/** The steps of journals by key, without becoming their owner. A journal without steps counts as missing. */
+export async function readJournals(
+  sql: Sql,
+  repository: string,
+  keys: readonly string[],
+): Promise<Map<string, StoredStep[]>> {
+  const rows = await sql.rows<StepRow & { key: string }>(
+    `SELECT j.key, ${STEP_COLUMNS} FROM agentos.journals j JOIN agentos.steps s ON s.journal = j.id
+      WHERE j.repository = $1 AND j.key = ANY($2) ORDER BY s.number`,
+    [repository, keys],
+  );
+  const journals = new Map<string, StoredStep[]>();
+  for (const { key, ...row } of rows) journals.set(key, [...(journals.get(key) ?? []), stepOf(row)]);
+  return journals;
 }
 
-/** Records that this state folder has a complete copy. */
-export async function noteCopy(sql: Sql, repository: string, key: string, checkout: string): Promise<void> {
-  await sql.rows('UPDATE agentos.journals SET checkout = $3 WHERE repository = $1 AND key = $2', [
+/** Records that this state folder has complete copies. */
+export async function noteCopy(sql: Sql, repository: string, keys: readonly string[], checkout: string): Promise<void> {
+  await sql.rows('UPDATE agentos.journals SET checkout = $3 WHERE repository = $1 AND key = ANY($2)', [
     repository,
-    key,
+    keys,
     checkout,
   ]);
 }
@@ -150,21 +155,19 @@ export async function addJournals(
   }
 }
 
+const STEP_COLUMNS = 's.id, s.name, s.number, s.starts, s.started_at, s.finished_at, s.finish_order, s.result';
+
 async function readSteps(sql: Sql, journal: number): Promise<StoredStep[]> {
   const rows = await sql.rows<StepRow>(
-    `SELECT id, name, number, starts, started_at, finished_at, finish_order, result
-      FROM agentos.steps WHERE journal = $1 ORDER BY number`,
+    `SELECT ${STEP_COLUMNS} FROM agentos.steps s WHERE s.journal = $1 ORDER BY s.number`,
     [journal],
   );
-  return rows.map(({ id, name, number, starts, started_at, finished_at, finish_order, result }) => ({
-    id,
-    name,
-    number,
-    starts,
-    startedAt: started_at,
-    end:
-      finished_at === null || finish_order === null || result === null
-        ? null
-        : { finishedAt: finished_at, order: finish_order, result },
-  }));
+  return rows.map(stepOf);
+}
+
+function stepOf(row: StepRow): StoredStep {
+  const { id, name, number, starts, started_at: startedAt, finished_at, finish_order, result } = row;
+  const isEnded = finished_at !== null && finish_order !== null && result !== null;
+  const end = isEnded ? { finishedAt: finished_at, order: finish_order, result } : null;
+  return { id, name, number, starts, startedAt, end };
 }

@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { LONGEST_MS } from '../core/duration.ts';
-import { AgentosError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
@@ -79,7 +79,7 @@ export function settleOptions(options: BatchOptions) {
     options;
   const { haltAfter, onEvent, output, secrets, signal, env, cwd, ...unknown } = more;
   const [unknownName] = Object.keys(unknown satisfies Record<string, never>);
-  if (unknownName !== undefined) throw usage(`runBatch has no option ${JSON.stringify(unknownName)}.`);
+  if (unknownName !== undefined) throw usageError(`runBatch has no option ${JSON.stringify(unknownName)}.`);
   const settledTask = settleTask(task);
   const usual = Math.min(DEFAULT_PARALLEL, availableParallelism());
   return {
@@ -104,7 +104,7 @@ export function settleOptions(options: BatchOptions) {
 }
 
 function settleTask(task: BatchOptions['task'] | undefined): ExportReference {
-  if (task?.module === undefined) throw usage('task takes { module, export }.');
+  if (task?.module === undefined) throw usageError('task takes { module, export }.');
   return { module: moduleUrl(task.module), export: task.export ?? 'default' };
 }
 
@@ -114,13 +114,13 @@ function nameOf(task: ExportReference): string {
 }
 
 function settleItems(items: readonly BatchItem[], task: ExportReference): SettledItem[] {
-  if (!Array.isArray(items)) throw usage('items takes an array of { id, input }.');
+  if (!Array.isArray(items)) throw usageError('items takes an array of { id, input }.');
   const seen = new Set<string>();
   return items.map(({ id: text, input = null }) => {
     // In JavaScript it may be a number, which the pattern of an id would accept.
-    if (typeof text !== 'string') throw usage(`Ids are text: write '${String(text)}' in quotes.`);
+    if (typeof text !== 'string') throw usageError(`Ids are text: write '${String(text)}' in quotes.`);
     const id = parseItemId(text);
-    if (seen.has(id)) throw usage(`Two items have the id ${id}.`);
+    if (seen.has(id)) throw usageError(`Two items have the id ${id}.`);
     seen.add(id);
     return { id, input, key: sha256(`${task.module}\0${task.export}\0${jsonOf(id, input)}`) };
   });
@@ -130,7 +130,7 @@ function jsonOf(id: ItemId, input: unknown): string {
   try {
     return JSON.stringify(input) ?? 'null';
   } catch (error) {
-    throw usage(`The input of item ${id} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageError(`The input of item ${id} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -138,20 +138,16 @@ function jsonOf(id: ItemId, input: unknown): string {
 function moduleUrl(module: URL | string): string {
   const url = module instanceof URL ? module : isAbsolute(module) ? pathToFileURL(module) : URL.parse(module);
   if (url === null) {
-    throw usage(
+    throw usageError(
       `"${String(module)}" does not say where the task's module is.`,
       "Write new URL('./my-task.js', import.meta.url), import.meta.resolve('a-package'), or an absolute path.",
     );
   }
-  if (url.protocol === 'file:' && !existsSync(fileURLToPath(url))) throw usage(`There is no file ${url.href}.`);
+  if (url.protocol === 'file:' && !existsSync(fileURLToPath(url))) throw usageError(`There is no file ${url.href}.`);
   return url.href;
 }
 
 function wholeNumber(name: string, value: number, from: number, to = Number.MAX_SAFE_INTEGER): number {
   if (Number.isInteger(value) && value >= from && value <= to) return value;
-  throw usage(`${name} takes a whole number from ${from} to ${to}, not ${String(value)}.`);
-}
-
-function usage(reason: string, hint?: string): AgentosError {
-  return new AgentosError({ code: 'usage', reason, ...(hint === undefined ? {} : { hint }) });
+  throw usageError(`${name} takes a whole number from ${from} to ${to}, not ${String(value)}.`);
 }

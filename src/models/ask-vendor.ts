@@ -6,8 +6,8 @@ import { isPlausible, NO_USAGE, type Usage } from '../core/money.ts';
 import { detailOf } from '../core/reason.ts';
 import type { Secret } from '../core/secret.ts';
 import { currentTraceparent } from '../telemetry/tracer.ts';
-import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
-import { connectionLost, gatewayError, gatewayErrorIn, vendorFailure } from './vendor-failure.ts';
+import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './port.ts';
+import { badReply, connectionLost, gatewayError, gatewayErrorIn, vendorFailure } from './vendor-failure.ts';
 import {
   type FinishPart,
   VENDORS,
@@ -227,13 +227,11 @@ export function truncated(provider: string, { metered, usage }: Answer): Agentos
 }
 
 function badEnd(provider: string, { finishReason: { unified, raw } }: FinishPart): AgentosError {
-  const detail = detailOf(`the reply ended with ${raw ?? unified}`);
-  return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+  return badReply(provider, detailOf(`the reply ended with ${raw ?? unified}`));
 }
 
 function brokenOff(provider: string): AgentosError {
-  const detail = 'the stream ended before the reply was finished';
-  return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+  return badReply(provider, 'the stream ended before the reply was finished');
 }
 
 interface FetchOptions {
@@ -272,8 +270,7 @@ function createGatewayFetch(options: FetchOptions): typeof globalThis.fetch {
     if (!response.ok || body === null) {
       const known = gatewayErrorIn(response.headers.get('x-agentos-error'));
       const text = await response.text().catch(() => '');
-      const detail = detailOf(`status ${status} instead of a reply: ${text}`, secret);
-      throw known ?? new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+      throw known ?? badReply(provider, detailOf(`status ${status} instead of a reply: ${text}`, secret));
     }
     const reader = body.getReader();
     const watched = new ReadableStream<Uint8Array>({
@@ -281,6 +278,9 @@ function createGatewayFetch(options: FetchOptions): typeof globalThis.fetch {
         const { done, value } = await reader.read().catch(lost('provider-bad-reply', 'the stream broke off'));
         if (done) return controller.close();
         options.onBytes();
+        // The packages drop what is ours of an error that comes before any output.
+        const own = gatewayError(eventWithRecord(value));
+        if (own !== null) throw own;
         controller.enqueue(value);
       },
       cancel: (reason) => reader.cancel(reason),
@@ -290,6 +290,20 @@ function createGatewayFetch(options: FetchOptions): typeof globalThis.fetch {
 }
 
 const FETCH_TIMEOUT_MS = 300_000;
+
+/** As the gateway writes its record into an event. In the words of a model, quotation marks are escaped. */
+const RECORD = '"agentos":{"problem":';
+
+/** The data of the event in this chunk that has the gateway's record; null: there is none. */
+function eventWithRecord(chunk: Uint8Array): unknown {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  if (!bytes.includes(RECORD)) return null;
+  const line = bytes
+    .toString()
+    .split('\n')
+    .find((text) => text.startsWith('data:') && text.includes(RECORD));
+  return parseJson(line?.slice('data:'.length) ?? '');
+}
 
 /** Finds an error that our fetch classified among the causes. An error event carries its data. The rest is an unreadable reply. */
 function streamFailure(provider: string, secret: string, error: unknown): AgentosError {

@@ -1,26 +1,12 @@
 import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
-import { NO_USAGE } from '../core/money.ts';
 import { detailOf, reasonIn } from '../core/reason.ts';
 import type { ProgramEnd, ProgramOptions } from '../process/program.ts';
 import { runTaggedProgram } from '../process/remains.ts';
-import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
-import { type CallLimits, MAX_REPLY_BYTES, withinBounds } from './call-bounds.ts';
-import { type Provider, promptText } from './port.ts';
+import { type CallOptions, MAX_REPLY_BYTES, type Provider, promptText, UNMETERED, withinBounds } from './port.ts';
 
-export interface CommandOptions extends CallLimits {
-  /** The whole environment of the command. */
-  env: Readonly<Record<string, string>>;
-  /** Absent: it runs without a sandbox. */
-  sandbox?: OpenSandbox | undefined;
-  /** Called with each line that it writes to stderr. */
-  onLine?: ((line: string) => void) | undefined;
-  /** Hides secrets in its lines. */
-  mask?: ((text: string) => string) | undefined;
-  /** Called with the process group of a call, so that another process can kill it if this one dies. */
-  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
-}
+export type CommandOptions = Omit<CallOptions, 'token' | 'endpointOf'>;
 
 interface CommandCall extends Pick<ProgramOptions, 'cwd' | 'env' | 'onLine' | 'keepBytes'> {
   may: 'read' | 'write';
@@ -67,8 +53,11 @@ export function runCommand(
   });
 }
 
-/** A shell command as a model: the prompt on stdin, the reply on stdout. */
-export function createCommandProvider(spec: CommandSpec, options: CommandOptions): Provider {
+/** A shell command as a model: the prompt on stdin, the reply on stdout. `onLine`: called with each line of its stderr. */
+export function createCommandProvider(
+  spec: CommandSpec,
+  options: CommandOptions & { onLine?: (line: string) => void },
+): Provider {
   const provider = spec.text;
   return {
     spec: provider,
@@ -92,7 +81,7 @@ export function createCommandProvider(spec: CommandSpec, options: CommandOptions
           },
         });
         if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
-        return { text, asked: provider, answered: null, substituted: false, usage: NO_USAGE, metered: false };
+        return { text, asked: provider, substituted: false, ...UNMETERED };
       }),
   };
 }

@@ -1,37 +1,32 @@
 import { AgentosError } from '../core/errors.ts';
-import type { VendorName } from '../core/keys.ts';
 import { type AgentSpec, isAgent, type ModelSpec, sameModel, type VendorSpec } from '../core/model-spec.ts';
-import type { Secret } from '../core/secret.ts';
+import { isListed } from '../core/money.ts';
 import type { VendorAccess } from './ask-vendor.ts';
-import { type CommandOptions, createCommandProvider } from './command.ts';
-import { type ModelRequest, type Provider, promptText } from './port.ts';
+import { createCommandProvider } from './command.ts';
+import { type CallOptions, type ModelRequest, type Provider, promptText } from './port.ts';
 import type { VendorMarks, VendorPrompt } from './vendors.ts';
 
-interface ProviderDependencies extends CommandOptions {
-  /** The item's token for the gateway. */
-  token: Secret;
-  /** The gateway's base URL for a vendor. */
-  endpointOf: (vendor: VendorName) => string | undefined;
+interface ProviderOptions extends CallOptions {
+  /** Called with each line that a command writes to stderr. */
+  onLine: (line: string) => void;
   offline: () => Provider;
   agent: (spec: AgentSpec) => Provider;
 }
 
-export function createProvider(spec: ModelSpec, dependencies: ProviderDependencies): Provider {
-  if (isAgent(spec)) return dependencies.agent(spec);
+export function createProvider(spec: ModelSpec, options: ProviderOptions): Provider {
+  if (isAgent(spec)) return options.agent(spec);
   switch (spec.provider) {
     case 'offline':
-      return dependencies.offline();
+      return options.offline();
     case 'command':
-      return createCommandProvider(spec, dependencies);
+      return createCommandProvider(spec, options);
     default:
-      return createVendorProvider(accessOf(spec, dependencies));
+      return createVendorProvider(accessOf(spec, options));
   }
 }
 
-type Gateway = Pick<ProviderDependencies, 'token' | 'endpointOf' | 'idleTimeoutMs' | 'ceilingMs'>;
-
 /** Access through the gateway, which has an endpoint for every vendor that the run uses. */
-export function accessOf(spec: VendorSpec, { token, endpointOf, idleTimeoutMs, ceilingMs }: Gateway): VendorAccess {
+export function accessOf(spec: VendorSpec, { token, endpointOf, idleTimeoutMs, ceilingMs }: CallOptions): VendorAccess {
   const endpoint = endpointOf(spec.provider);
   if (endpoint === undefined)
     throw new AgentosError({ code: 'internal', detail: `the gateway has no endpoint for ${spec.text}` });
@@ -64,7 +59,8 @@ export function createVendorProvider(access: VendorAccess): Provider {
         throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
       const { answered, usage, metered } = answer;
       const substituted = answered !== null && !sameModel(asked, answered);
-      if (request.role === 'reviewer' && substituted)
+      // A name that is not listed proves no downgrade: proxies and servers of one's own answer with names of their own.
+      if (request.role === 'reviewer' && substituted && [asked, answered].every((name) => isListed(provider, name)))
         throw new AgentosError({ code: 'model-downgraded', asked, answered });
       return { text, ...(isCall ? { parts: answer.parts } : {}), asked, answered, substituted, usage, metered };
     },

@@ -1,5 +1,11 @@
+import { systemClock } from '../core/clock.ts';
 import type { Role } from '../core/config.ts';
-import type { ModelUse, Usage } from '../core/money.ts';
+import { LONGEST_MS } from '../core/duration.ts';
+import { AgentosError } from '../core/errors.ts';
+import type { VendorName } from '../core/keys.ts';
+import { type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
+import type { Secret } from '../core/secret.ts';
+import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { Answer } from './ask-vendor.ts';
 import type { VendorMarks, VendorPrompt, VendorTool } from './vendors.ts';
 
@@ -69,10 +75,72 @@ export interface Provider {
   complete(request: ModelRequest): Promise<ModelReply>;
 }
 
+/** The usage of a program that does not say what it used. */
+export const UNMETERED = { answered: null, usage: NO_USAGE, metered: false };
+
 /** The parts of a prompt as one text, with a blank line between them. */
 export function promptText(parts: readonly PromptPart[]): string {
   return parts
     .map((part) => part.text)
     .filter((text) => text !== '')
     .join('\n\n');
+}
+
+/** A design has tens of kilobytes; a longer reply is a fault, and must not fill the memory. */
+export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
+
+export interface CallLimits {
+  /** A call without a sign of life for this long is dead. */
+  idleTimeoutMs: number;
+  /** A call ends after this time, even if it is alive. */
+  ceilingMs: number;
+}
+
+/** What all calls of an item have in common, whether a vendor's model, a command or an agent answers. */
+export interface CallOptions extends CallLimits {
+  /** The item's token for the gateway. */
+  token: Secret;
+  /** The gateway's base URL for a vendor. */
+  endpointOf: (vendor: VendorName) => string | undefined;
+  /** The whole environment of commands and agents; their programs are looked up on its PATH. */
+  env: Readonly<Record<string, string>>;
+  /** Absent: commands and agents run without one. */
+  sandbox?: OpenSandbox | undefined;
+  /** Called with the process group of a call, so that another process can kill it if this one dies. */
+  onGroup?: ((leader: number, ended: boolean) => void) | undefined;
+  /** Hides secrets in all text that is logged or returned. */
+  mask: (text: string) => string;
+}
+
+interface BoundedCall {
+  /** Aborted at a bound, or when the caller gives up. Its reason is the error of the call. */
+  signal: AbortSignal;
+  alive: () => void;
+}
+
+/** Runs `work` within its bounds. Once the signal is aborted, its reason is the error, whatever `work` throws. */
+export async function withinBounds<T>(
+  { what, limits, signal }: { what: string; limits: CallLimits; signal: AbortSignal },
+  work: (call: BoundedCall) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const giveUp = (): void => controller.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  const idle = systemClock.timer(Math.min(limits.idleTimeoutMs, LONGEST_MS), () =>
+    controller.abort(new AgentosError({ code: 'call-idle', what, afterMs: limits.idleTimeoutMs }, { retry: 'idle' })),
+  );
+  const ceiling = systemClock.timer(Math.min(limits.ceilingMs, LONGEST_MS), () =>
+    controller.abort(new AgentosError({ code: 'call-ceiling', what, afterMs: limits.ceilingMs }, { retry: 'ceiling' })),
+  );
+  try {
+    return await work({ signal: controller.signal, alive: () => idle.refresh() });
+  } catch (error) {
+    controller.signal.throwIfAborted();
+    throw error;
+  } finally {
+    idle.stop();
+    ceiling.stop();
+    signal.removeEventListener('abort', giveUp);
+  }
 }

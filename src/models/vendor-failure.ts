@@ -55,7 +55,7 @@ const SEVERITY: readonly Meaning[] = ['spent', 'filtered', 'rejected', 'quota', 
 
 interface VendorRefusal {
   provider: string;
-  /** Of the HTTP response; null for an error inside a stream. */
+  /** The status of the HTTP response; null for an error inside a stream. */
   status: number | null;
   headers: Readonly<Record<string, string>>;
   /** The parsed body, or the data of the event; null: not JSON. */
@@ -88,8 +88,13 @@ export function vendorFailure(answer: VendorRefusal): AgentosError {
     case 'refused':
       return new AgentosError({ code: 'provider-refused-request', provider, status, detail });
     case null:
-      return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
+      return badReply(provider, detail);
   }
+}
+
+/** A reply that can't be used; another call may give a better one. */
+export function badReply(provider: string, detail: string): AgentosError {
+  return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
 }
 
 interface ErrorFacts {

@@ -1,8 +1,8 @@
 import { parsePatch } from 'diff';
 import type { Code } from 'mdast';
 import { bodyHash, readFrontMatter } from '../documents/header.ts';
-import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../documents/markdown.ts';
 import { type Edit, readEdits } from '../documents/revise/edits.ts';
+import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../markdown/markdown.ts';
 import code7 from './tour/7-code-1.md';
 import review7 from './tour/7-code-review-1.md';
 import guards7 from './tour/7-guards-1.md';

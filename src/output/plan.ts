@@ -1,6 +1,6 @@
 import { describeGroup, type Plan, type PlannedItem, replacementLines } from '../core/plan.ts';
 import { wordingOf } from '../core/wording.ts';
-import { paint, printable, type Terminal } from './terminal.ts';
+import { aligned, paint, printable, type Terminal } from './terminal.ts';
 
 /** Prints the plan: the items with their states, models and cost. */
 export function printPlan(terminal: Terminal, plan: Plan): void {
@@ -8,18 +8,14 @@ export function printPlan(terminal: Terminal, plan: Plan): void {
   const models = Object.entries(plan.models).map(([role, spec]) => `${role} ${spec}`);
   const who = models.length === 0 ? '' : `; ${models.join(', ')}`;
   terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time${who}`);
-  const rows = items.map((item) => ({
-    item,
-    // In a pipeline, with the stage where the item starts.
-    state: plan.workflow === item.workflow ? stateOf(item) : `${item.workflow}: ${stateOf(item)}`,
-  }));
-  const idWidth = rows.reduce((width, { item }) => Math.max(width, item.id.length), 0);
-  const stateWidth = rows.reduce((width, { state }) => Math.max(width, state.length), 0);
-  for (const { item, state } of rows) {
+  const rows = items.map((item) => {
     const title = item.solved === null ? item.title : `${item.title} (${item.solved.reason})`;
     const what = item.error ? wordingOf(item.error.problem).message : printable(title);
-    terminal.line(`  ${item.id.padEnd(idWidth)}  ${paint(terminal, 'dim', state.padEnd(stateWidth))}  ${what}`);
-  }
+    // In a pipeline, with the stage where the item starts.
+    return [item.id, plan.workflow === item.workflow ? stateOf(item) : `${item.workflow}: ${stateOf(item)}`, what];
+  });
+  for (const [id, state = '', what] of aligned(rows))
+    terminal.line(`  ${id}  ${paint(terminal, 'dim', state)}  ${what}`);
   for (const line of replacementLines(items)) terminal.line(printable(line));
   for (const group of plan.groups) terminal.line(printable(describeGroup(group)));
   for (const note of plan.notes) terminal.line(printable(note));

@@ -151,8 +151,9 @@ test('a long retry command is followed by a short one; a necessary change comes 
   expect(retry('agentos lld --ids 137 142')).toEqual(['Failed: 137, 142. Retry with: agentos lld --ids 137 142']);
   const long = `agentos lld --ids 137 142 --drafter ${'x'.repeat(150)}`;
   expect(retry(long)).toEqual([`Failed: 137, 142. Retry with: ${long}`, 'Or, shorter: agentos resume r --repo x']);
-  expect(retry(null, { what: 'choose another model', flags: ['--drafter <model>'] })).toEqual([
+  const change = { what: 'choose another model', flags: ['--drafter <model>'] };
+  expect(retry('agentos lld --ids 137 142 --drafter <model>', change)).toEqual([
     'First choose another model.',
-    'Failed: 137, 142. Retry with: agentos resume r --drafter <model> --repo x',
+    'Failed: 137, 142. Retry with: agentos lld --ids 137 142 --drafter <model>',
   ]);
 });

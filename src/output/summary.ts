@@ -1,11 +1,10 @@
 import { dirname } from 'node:path';
 import { formatDuration } from '../core/duration.ts';
+import type { Best, DesignRow, Evaluation, ReviewRow } from '../core/evaluation.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { ITEM_STATUSES } from '../core/item.ts';
 import { shellWord } from '../core/lines.ts';
-import type { ItemSummary, Summary } from '../core/summary.ts';
-import { printEvaluation } from './evaluation.ts';
-import { paint, type Terminal } from './terminal.ts';
+import { costText, describeCounts, type ItemSummary, type Summary } from '../core/summary.ts';
+import { aligned, paint, printable, type Terminal } from './terminal.ts';
 
 /** Below a longer retry command, a short one is printed too. */
 const LONG_LINE = 160;
@@ -21,10 +20,8 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
     formatDuration(item.durationMs),
     item.error?.code ?? item.outputs[0] ?? '',
   ]);
-  const widths = [0, 1, 2, 3].map((column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
   terminal.line('');
-  for (const [index, row] of rows.entries()) {
-    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+  for (const [index, cells] of aligned(rows).entries()) {
     const status = items[index]?.status ?? 'failed';
     const style = status === 'succeeded' || status === 'skipped' ? 'green' : isFailure(status) ? 'red' : 'yellow';
     terminal.line(`${cells[0]}  ${paint(terminal, style, cells[1] ?? '')}  ${cells.slice(2).join('  ')}`.trimEnd());
@@ -43,15 +40,12 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
   const unfinished = idsOf(items, ({ status }) => status === 'cancelled' || status === 'paused');
   const resume = (...words: string[]): string => ['agentos', 'resume', ...words, ...(guide?.place ?? [])].join(' ');
   if (unfinished !== '') terminal.line(`Not finished: ${unfinished}. Resume with: ${resume()}`);
-  const failed = `Failed: ${idsOf(items, ({ status }) => isFailure(status))}.`;
-  if (summary.changeFirst !== null) {
-    const { what, flags } = summary.changeFirst;
-    terminal.line(`First ${what}.`);
-    terminal.line(`${failed} Retry with: ${resume(summary.runId, ...flags)}`);
-  }
   if (summary.retryCommand === null) return;
-  terminal.line(`${failed} Retry with: ${summary.retryCommand}`);
-  if (summary.retryCommand.length > LONG_LINE) terminal.line(`Or, shorter: ${resume(summary.runId)}`);
+  if (summary.changeFirst !== null) terminal.line(`First ${summary.changeFirst.what}.`);
+  const failed = idsOf(items, ({ status }) => isFailure(status));
+  terminal.line(`Failed: ${failed}. Retry with: ${summary.retryCommand}`);
+  if (summary.retryCommand.length <= LONG_LINE) return;
+  terminal.line(`Or, shorter: ${resume(summary.runId, ...(summary.changeFirst?.flags ?? []))}`);
 }
 
 function idsOf(items: readonly ItemSummary[], which: (item: ItemSummary) => boolean): string {
@@ -63,17 +57,12 @@ function idsOf(items: readonly ItemSummary[], which: (item: ItemSummary) => bool
 
 /** `Total: 3 items (2 succeeded, 1 failed), $0.4321, 4m 05s` */
 function totalLine({ items, counts, startedAt, finishedAt }: Summary): string {
-  const parts = ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : []));
   const known = items.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
   const isKnown = items.every(({ costUsd }) => costUsd !== null);
   const cost = isKnown || known === 0 ? costText(isKnown ? known : null) : `${costText(known)} and an unknown cost`;
   const durationMs = Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt));
   const count = `${items.length} item${items.length === 1 ? '' : 's'}`;
-  return `Total: ${count} (${parts.join(', ')}), ${cost}, ${formatDuration(durationMs)}`;
-}
-
-function costText(usd: number | null): string {
-  return usd === null ? 'cost unknown' : `$${usd.toFixed(4)}`;
+  return `Total: ${count} (${describeCounts(counts)}), ${cost}, ${formatDuration(durationMs)}`;
 }
 
 function printWaiting(terminal: Terminal, { id, question, reason }: ItemSummary): void {
@@ -162,4 +151,87 @@ function branchSteps(branches: readonly string[], { checkout, place }: Guide): s
       ? [`for each branch, in this order: ${steps('<branch>').join(', then ')}`]
       : branches.map(shellWord).flatMap(steps);
   return [...shown, ...(checkout.canPush ? [`${git} push`] : [])];
+}
+
+/** Prints an evaluation: the recorded results, a row for each candidate, and the best one. */
+function printEvaluation(terminal: Terminal, { reviews, designs }: Evaluation): void {
+  if (reviews === null && designs === null) terminal.line('No case was finished: there is nothing to compare.');
+  if (reviews !== null) {
+    const title = `Reviews of ${counted(reviews.cases, 'past draft')}, against what came of each`;
+    printTable(terminal, title, [reviews.recorded, ...reviews.candidates].map(reviewCells));
+    terminal.line(bestLine(reviews.best, { what: 'reviewer', hit: 'was right about', of: 'draft' }));
+  }
+  if (designs !== null) {
+    const title = `Designs for ${counted(designs.cases, 'past item')}`;
+    printTable(terminal, title, [designs.recorded, ...designs.candidates].map(designCells));
+    terminal.line(bestLine(designs.best, { what: 'drafter and reviewer', hit: 'came to an approval for', of: 'item' }));
+  }
+}
+
+function reviewCells(row: ReviewRow): Record<string, string> {
+  return {
+    right: share(row.agreed, row.cases),
+    missed: String(row.missed),
+    DISCUSS: share(row.discuss, row.cases),
+    'findings confirmed': share(row.confirmed, row.findings),
+    cost: usd(row.costUsd),
+    reviewer: row.candidate,
+  };
+}
+
+function designCells(row: DesignRow): Record<string, string> {
+  return {
+    DISCUSS: share(row.discuss, row.cases),
+    rounds: row.rounds.toFixed(1),
+    repairs: row.repairs?.toFixed(1) ?? '–',
+    files: row.files === null ? '–' : percent(row.files),
+    cost: usd(row.costUsd),
+    'drafter + reviewer': row.candidate,
+  };
+}
+
+function printTable(terminal: Terminal, title: string, cells: readonly Record<string, string>[]): void {
+  const table = aligned([Object.keys(cells[0] ?? {}), ...cells.map((row) => Object.values(row))]);
+  const [heads = '', ...rows] = table.map((row) => row.join('  '));
+  terminal.line('');
+  terminal.line(paint(terminal, 'bold', title));
+  terminal.line(paint(terminal, 'dim', heads));
+  for (const row of rows) terminal.line(printable(row));
+}
+
+interface BestWords {
+  what: string;
+  hit: string;
+  of: string;
+}
+
+/** Below this probability, a difference is called more than chance. */
+const CHANCE = 0.05;
+
+function bestLine(best: Best | null, { what, hit, of }: BestWords): string {
+  if (best === null) return 'Best: not known, no case was finished by every candidate.';
+  const { candidate, cases, hits, between, runnerUp } = best;
+  const [least, most] = between.map(percent);
+  const sure = `${hit} ${hits} of ${counted(cases, of)} (95 % interval: ${least} to ${most})`;
+  if (runnerUp === null) return printable(`The only ${what}, ${candidate}, ${sure}.`);
+  const isSure = runnerUp.chance < CHANCE;
+  const words = isSure ? 'more than chance' : `with ${counted(cases, of)} that may be chance`;
+  const next = `next ${runnerUp.candidate} with ${runnerUp.hits}: ${words} (p = ${runnerUp.chance.toFixed(2)})`;
+  return printable(`Best ${what}: ${candidate} ${sure}; ${next}.`);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+function share(part: number, whole: number): string {
+  return whole === 0 ? '–' : `${part}/${whole} ${percent(part / whole)}`;
+}
+
+function percent(value: number): string {
+  return `${Math.round(value * 100)} %`;
+}
+
+function usd(value: number | null): string {
+  return value === null ? '–' : `$${value.toFixed(4)}`;
 }

@@ -50,6 +50,13 @@ export function paint(terminal: { colour: boolean }, style: keyof typeof CODES, 
   return terminal.colour ? `\u001B[${CODES[style]}m${text}\u001B[0m` : text;
 }
 
+/** The cells of a table: in each column but the last one, padded to the longest. */
+export function aligned(rows: readonly (readonly string[])[]): string[][] {
+  const widthOf = (column: number): number => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0);
+  const widths = (rows[0] ?? []).slice(0, -1).map((_, column) => widthOf(column));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+}
+
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
 
 /** Removes what could move the cursor, rewrite printed text, or change its direction. */

@@ -1,8 +1,9 @@
 import type { AgentosError } from '../core/errors.ts';
-import { readRetryHintMs } from '../models/retry-after.ts';
+import { fieldsOf, listOf, textOf } from '../core/json.ts';
+import type { VendorName } from '../core/keys.ts';
+import { durationOf, errorDetails, numberOf, readRetryHintMs, serverTimeMs } from '../models/retry-after.ts';
 import { vendorFailure } from '../models/vendor-failure.ts';
 import type { PoolKey, PoolKeys } from './key.ts';
-import { type AnswerLimits, DIMENSIONS, type Dimension, errorMessage, readLimits } from './limits.ts';
 import type { LeaseRequest, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 import type { Charges, QuotaGroup } from './quota.ts';
 
@@ -116,4 +117,157 @@ function markDead(key: PoolKey, { problem }: AgentosError, onEvent: (event: Pool
   if (key.dead !== null) return;
   key.dead = 'detail' in problem ? problem.detail : 'rejected';
   onEvent({ type: 'key-dead', keyId: key.id, reason: key.dead });
+}
+
+/** What a limit counts. `tokens`: input and output together, if a vendor doesn't count them separately. */
+export const DIMENSIONS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** One limit as an answer describes it. */
+export interface Reading {
+  perMinute: number;
+  /** Null: the answer names the limit, but not what is left of it. */
+  remaining: { least: number; most: number } | null;
+  /** How much can be used at once; null: unknown. */
+  burst: number | null;
+}
+
+/** What an answer says about limits, in one form for all vendors. */
+export interface AnswerLimits {
+  /** Who is charged: keys of the same organisation share a quota. Null: not named. */
+  organisation: string | null;
+  readings: Partial<Record<Dimension, Reading>>;
+  /** The limit that a refusal is about; null: not named. */
+  refused: Dimension | 'concurrency' | null;
+}
+
+type Headers = VendorAnswer['headers'];
+
+/** Header names are in lower case. */
+export function readLimits(vendor: VendorName, answer: VendorAnswer, dateMs: number): AnswerLimits {
+  switch (vendor) {
+    case 'anthropic':
+      return readAnthropic(answer, dateMs);
+    case 'google':
+      return readGoogle(answer);
+    case 'openai':
+    case 'openai-compatible':
+      return readOpenai(answer);
+  }
+}
+
+/** The message in an error's body, in any vendor's format; or ''. */
+function errorMessage(body: unknown): string {
+  const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
+  return textOf(fieldsOf(whole['error'] ?? whole)['message']) ?? '';
+}
+
+/** `anthropic-ratelimit-requests-{limit,remaining,reset}`; the reset is a time on the vendor's clock. */
+function readAnthropic({ status, headers, body }: VendorAnswer, nowMs: number): AnswerLimits {
+  const serverMs = serverTimeMs(headers, nowMs);
+  const readings: AnswerLimits['readings'] = {};
+  for (const dimension of DIMENSIONS) {
+    const header = (name: string): string => `anthropic-ratelimit-${dimension}-${name}`;
+    const resetMs = Date.parse(headers[header('reset')] ?? '') - serverMs;
+    // Tokens are rounded to the nearest thousand, requests are rounded down.
+    const rounding = dimension === 'requests' ? { below: 0, above: 1 } : { below: 500, above: 500 };
+    const reading = readingOf(headers, header, Number.isNaN(resetMs) ? null : resetMs, rounding);
+    if (reading !== null) readings[dimension] = reading;
+  }
+  const message = status === 429 ? errorMessage(body) : '';
+  // "… exceed the rate limit for your organization of 40,000 input tokens per minute", "… concurrent connections …"
+  const [, limit, words] = /\bof ([\d,]+) ([a-z ]+?) per minute/i.exec(message) ?? [];
+  const refused = dimensionIn(words ?? message);
+  return {
+    organisation: headers['anthropic-organization-id'] ?? null,
+    readings: { ...namedLimit(refused, limit), ...readings },
+    refused,
+  };
+}
+
+/** There are no headers. Only the body of a refusal names the quota, in QuotaFailure, and any part may be missing. */
+function readGoogle({ body }: VendorAnswer): AnswerLimits {
+  const violations = errorDetails(body).flatMap((detail) => listOf(detail['violations']));
+  const violation = violations.find(({ quotaId }) => textOf(quotaId) !== undefined);
+  const quotaId = textOf(violation?.['quotaId']) ?? '';
+  const refused = dimensionIn(quotaId);
+  const limit = quotaId.includes('PerMinute') ? String(violation?.['quotaValue']) : undefined;
+  return { organisation: null, readings: namedLimit(refused, limit), refused };
+}
+
+/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the reset as a duration; compatible servers have them too. */
+function readOpenai({ status, headers, body }: VendorAnswer): AnswerLimits {
+  const readings: AnswerLimits['readings'] = {};
+  for (const dimension of ['requests', 'tokens'] as const) {
+    const header = (name: string): string => `x-ratelimit-${name}-${dimension}`;
+    const resetMs = durationOf(headers[header('reset')]);
+    const reading = readingOf(headers, header, resetMs, { below: 0, above: 1 });
+    if (reading !== null) readings[dimension] = slowerThanAMinute(reading, resetMs);
+  }
+  // "Rate limit reached for gpt-5 in organization org-1 on tokens per min (TPM): Limit 30000, Used …"
+  const message = status === 429 ? errorMessage(body) : '';
+  const [, words, limit] = /\bon ([a-z ]+?)(?: per min\b[^:]*)?(?: \([A-Z]+\))?: Limit ([\d,]+)/i.exec(message) ?? [];
+  const type = textOf(fieldsOf(fieldsOf(body)['error'])['type']) ?? '';
+  const refused = dimensionIn(words ?? (status === 429 ? type : ''));
+  return {
+    organisation: openaiOrganisation(headers),
+    readings: { ...(/ per min\b/.test(message) ? namedLimit(refused, limit) : {}), ...readings },
+    refused,
+  };
+}
+
+/** Projects of one organisation may have limits of their own. */
+function openaiOrganisation(headers: Headers): string | null {
+  const organisation = headers['openai-organization'];
+  if (organisation === undefined) return null;
+  const project = headers['openai-project'];
+  return project === undefined ? organisation : `${organisation}/${project}`;
+}
+
+/**
+ * Limit, remainder and the time until the limit is *full* again, which shows how much can be used at once. A reset that makes no
+ * sense (a wrong clock) says nothing about the burst. `below`, `above`: how far the true remainder may be from the reported one.
+ */
+function readingOf(
+  headers: Headers,
+  header: (name: string) => string,
+  resetMs: number | null,
+  { below, above }: { below: number; above: number },
+): Reading | null {
+  const limit = numberOf(headers[header('limit')]);
+  const remaining = numberOf(headers[header('remaining')]);
+  if (limit === null || remaining === null || limit <= 0) return null;
+  const left = { least: Math.max(0, remaining - below), most: remaining + above };
+  const plain = { perMinute: limit, remaining: left, burst: null };
+  if (resetMs === null || resetMs < 0) return plain;
+  const full = remaining + (above - below) / 2 + (limit / 60_000) * resetMs;
+  return full <= limit * 1.1 + above ? { ...plain, burst: Math.min(limit, full) } : plain;
+}
+
+/**
+ * A limit per day, for example: at a minute's rate it would be overfull by the reset, so the refill rate follows from the reset.
+ * Only for resets that are durations: a time on a wrong clock would look the same.
+ */
+function slowerThanAMinute(reading: Reading, resetMs: number | null): Reading {
+  if (resetMs === null || reading.burst !== null || reading.remaining === null) return reading;
+  const limit = reading.perMinute;
+  const missing = limit - reading.remaining.least;
+  const perMinute = (missing / resetMs) * 60_000;
+  return missing > 0 && perMinute > 0 && perMinute < limit / 2 ? { ...reading, perMinute, burst: limit } : reading;
+}
+
+/** The dimension that a vendor's message or quota id names. */
+function dimensionIn(words: string): Dimension | 'concurrency' | null {
+  if (/concurren/i.test(words)) return 'concurrency';
+  if (/input[ _-]?tokens?/i.test(words)) return 'input-tokens';
+  if (/output[ _-]?tokens?/i.test(words)) return 'output-tokens';
+  if (/tokens?/i.test(words)) return 'tokens';
+  return /requests?/i.test(words) ? 'requests' : null;
+}
+
+/** The reading of a refusal that names its limit per minute. */
+function namedLimit(refused: AnswerLimits['refused'], limit: string | undefined): AnswerLimits['readings'] {
+  const perMinute = Number(limit?.replaceAll(',', ''));
+  if (refused === null || refused === 'concurrency' || !(perMinute > 0)) return {};
+  return { [refused]: { perMinute, remaining: null, burst: null } };
 }

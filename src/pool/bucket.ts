@@ -1,4 +1,4 @@
-import type { Reading } from './limits.ts';
+import type { Reading } from './answer.ts';
 
 /** What a request took from a bucket when it was sent. */
 export interface Charge {

@@ -1,7 +1,7 @@
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
-import type { Dimension } from './limits.ts';
+import type { Dimension } from './answer.ts';
 import type { KeyState, KeyView, LearnedLimits } from './port.ts';
 import { type ModelQuota, QuotaGroup, type RateLimits } from './quota.ts';
 

@@ -2,10 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { learnFrom, type SentRequest } from './answer.ts';
-import { PoolExhaustion } from './exhaustion.ts';
 import { type KeyOptions, type PoolKey, PoolKeys } from './key.ts';
 import type { ExpectedWait, KeyView, Lease, LeaseNeeds, LeaseRequest, Pool, PoolEvent, Ruling } from './port.ts';
-import { ModelQueue, quotaRefusal, type Waiter } from './queue.ts';
+import { ModelQueue, PoolExhaustion, quotaRefusal, type Waiter } from './queue.ts';
 
 export interface PoolOptions extends KeyOptions {
   clock: Clock;

@@ -1,8 +1,8 @@
 import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
+import { type AnswerLimits, DIMENSIONS, type Dimension } from './answer.ts';
 import { Bucket, type Charge } from './bucket.ts';
 import { ConcurrencyLimit } from './concurrency.ts';
-import { type AnswerLimits, DIMENSIONS, type Dimension } from './limits.ts';
 import type { CoolingReason, LearnedLimits } from './port.ts';
 
 /** Limits that the user configured. The others are learned. */
@@ -116,7 +116,7 @@ export class ModelQuota {
     return readyMs;
   }
 
-  /** Of the scarcest limit: how full its bucket is. */
+  /** How full the bucket of the scarcest limit is. */
   fullness(nowMs: number): number {
     return Math.min(...Object.values(this.#buckets).map((bucket) => bucket.fullness(nowMs)));
   }

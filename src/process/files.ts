@@ -1,4 +1,4 @@
-import { linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, linkSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
@@ -9,12 +9,12 @@ import { requireInside } from './text-file.ts';
 
 let counter = 0;
 
-/** Never through a link that waits under the name. */
+/** Never follows a link of that name. */
 const FRESH = { mode: 0o644, flag: 'wx' } as const;
 
 /**
- * Writes beside the place and renames into it: a reader sees the old file or the new one, never half of it, and a full
- * disk leaves the old one as it was.
+ * Writes a temporary file and renames it: a reader sees the old file or the new one, and a full disk leaves the old one
+ * unchanged.
  */
 export async function writeFileAtomic(path: string, content: string | Buffer): Promise<void> {
   counter += 1;
@@ -30,12 +30,12 @@ export async function writeFileAtomic(path: string, content: string | Buffer): P
   }
 }
 
-/** What file systems without hard links answer. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK']);
 
 /**
- * Writes a file that was not there before, or returns false: of several processes that want the same name exactly one gets
- * it. The text is written beside the place and linked into it, so that a reader sees all of it or no file at all.
+ * Creates a file, or returns false if it exists: of several processes, exactly one succeeds. The text is written to a temporary file
+ * that is linked into place, so a reader sees all of it or no file.
  */
 export function writeFileExclusive(path: string, text: string, { flush = false, link = linkSync } = {}): boolean {
   counter += 1;
@@ -58,12 +58,12 @@ export function writeFileExclusive(path: string, text: string, { flush = false, 
   }
 }
 
-/** For what is known as left behind when it can't be removed, on a disk that became read-only, say. */
+/** Removes a file. If that fails, a later run removes it. */
 export function removeQuietly(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // It names the process that made it, and is removed when that is gone.
+    // Its name contains our process id, so it is recognised as stale.
   }
 }
 
@@ -73,8 +73,8 @@ function unwritable(path: string, error: unknown): AgentosError {
 }
 
 /**
- * Makes a folder with those above it. Each is tried once more after its parent was made and not again: Node's own
- * recursive form loops forever in places such as /proc, which have no room for folders but don't say so.
+ * Makes a folder and its parents. Node's recursive `mkdir` loops forever in places such as /proc, so each folder is tried once more
+ * after its parent was made, and then no more.
  */
 export async function makeFolder(path: string): Promise<void> {
   try {
@@ -91,8 +91,8 @@ export async function makeFolder(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder below one in which programs of an item run. None of its parts is a link afterwards: a program could have left one,
- * so that what we write or remove there would be elsewhere.
+ * Makes a folder inside one that programs of an item can write to, and replaces links on the way: a program could have left one to
+ * make us write or remove files elsewhere.
  */
 export async function makeOwnFolder(top: string, path: string): Promise<string> {
   await makeFolder(top);
@@ -106,12 +106,12 @@ export async function makeOwnFolder(top: string, path: string): Promise<string> 
   return at;
 }
 
-/** What is deeper goes in one call, which is four times as fast as the same one file after the other. */
+/** Deeper folders are removed in one call, which is four times as fast as one file after the other. */
 const BREATHING_DEPTH = 2;
 
 /**
- * Removes a folder with all that is in it, also where the right to write was taken away (Go's module cache). `inside`: the
- * folder that it must be in with all links followed: one that an agent left must not lead a removal elsewhere.
+ * Removes a folder with its contents, even read-only ones (Go's module cache). `inside`: the folder that it must be in after all
+ * links are followed, because an agent may have left a link.
  */
 export async function removeFolder(directory: string, inside: string): Promise<void> {
   requireInside(dirname(directory), inside);
@@ -133,7 +133,7 @@ async function removePiecewise(path: string, depth: number): Promise<void> {
   await breathe();
 }
 
-/** Within one file system this takes no time, however much is in it; false: it can't be moved there. */
+/** Fast within one file system. False: it can't be moved there. */
 export async function moveFolder(from: string, to: string, inside: string): Promise<boolean> {
   for (const path of [from, to]) requireInside(dirname(path), inside);
   await mkdir(dirname(to), { recursive: true });
@@ -149,12 +149,12 @@ export async function moveFolder(from: string, to: string, inside: string): Prom
   }
 }
 
-/** What is in a folder, by name; nothing where it can't be read. */
+/** The sorted names in a folder; none if it can't be read. */
 export async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(() => [] as string[])).sort();
 }
 
-/** The same at once, in the order of the file system: for looks that take longer when they wait in between. */
+/** The same, synchronous and unsorted, for loops over many folders. */
 export function namesInSync(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -163,17 +163,26 @@ export function namesInSync(folder: string): string[] {
   }
 }
 
-/** Every folder in it, itself included. Symbolic links are not followed. */
+/** Null if the file is missing or can't be read. */
+export function textIfReadable(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** Makes a folder and all folders in it writable. Does not follow links. */
 export async function makeWritable(directory: string): Promise<void> {
   await chmod(directory, 0o755).catch(() => undefined);
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await makeWritable(join(directory, entry.name));
 }
 
-/** Names of temporary files, each with the number of the process that writes it. */
+/** Names of temporary files; they contain the id of the writing process. */
 const TEMPORARY_NAMES = [/^\.(\d+)-(?:new-)?\d+\.tmp$/, /\.db\.new-(\d+)(?:-(?:wal|shm|journal))?$/];
 
-/** Whether a file has such a name, its writer alive or not. */
+/** Whether a file has such a name. */
 export function isTemporaryFile(name: string): boolean {
   return writerOf(name) !== null;
 }
@@ -224,4 +233,28 @@ function writerOf(name: string): number | null {
 async function isOlderThanUs(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found !== null && found.mtimeMs < performance.timeOrigin;
+}
+
+/** Our files rarely need more. If less is free, we assume that a write failed for lack of space. */
+const FULL_WITHIN_BYTES = 64 * 1024;
+
+/** Why a folder's disk can't be written, as the operating system's code; null: it can. */
+export function diskFault(folder: string): 'ENOSPC' | 'EROFS' | null {
+  if (freeBytes(folder) < FULL_WITHIN_BYTES) return 'ENOSPC';
+  try {
+    accessSync(folder, constants.W_OK);
+    return null;
+  } catch (error) {
+    return systemCode(error) === 'EROFS' ? 'EROFS' : null;
+  }
+}
+
+/** Infinite if unknown. */
+export function freeBytes(folder: string): number {
+  try {
+    const disk = statfsSync(folder);
+    return disk.files > 0 && disk.ffree === 0 ? 0 : disk.bavail * disk.bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

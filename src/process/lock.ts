@@ -6,7 +6,7 @@ import type { Paths } from '../core/paths.ts';
 import { removeQuietly, writeFileExclusive } from './files.ts';
 import { isProcessAlive, processStat } from './process-tree.ts';
 
-/** Who holds a lock file: a process number alone could belong to another process since. */
+/** The holder of a lock file. A process id alone could belong to another process by now. */
 export interface LockHolder {
   pid: number;
   processStart: string | null;
@@ -39,11 +39,11 @@ export function readHolder(path: string): LockHolder | null {
 
 export function isHolderAlive({ pid, processStart }: LockHolder): boolean {
   if (processStart !== null) return isProcessAlive(pid, Number(processStart));
-  // A lock that came with the folder would hold for ever by a process that never ends: the first one, the kernel's, another user's.
+  // A copied lock could name a process that never ends: process 1, a kernel thread, or another user's.
   return pid !== 1 && isProcessAlive(pid) && (!hasProgram(process.pid) || hasProgram(pid));
 }
 
-/** False where there is no /proc, too. */
+/** Also false without /proc. */
 function hasProgram(pid: number): boolean {
   try {
     return readlinkSync(`/proc/${pid}/exe`) !== '';
@@ -52,20 +52,20 @@ function hasProgram(pid: number): boolean {
   }
 }
 
-/** The process that works on an item, or null. */
+/** The id of the process that works on an item, or null. */
 export function workedOnBy(paths: Pick<Paths, 'lock'>, { workflow, id }: Item): number | null {
   const holder = readHolder(paths.lock(workflow, id));
   return holder !== null && isHolderAlive(holder) ? holder.pid : null;
 }
 
 export interface Lock {
-  /** Never throws: a file that can't be removed names a process, and a process that is gone holds nothing. */
+  /** Never throws: a file that can't be removed is stale as soon as the process has ended. */
   release(): void;
 }
 
 const ATTEMPTS = 5;
 
-/** One run at a time on an item. */
+/** Only one run at a time works on an item. */
 export function lockItem(paths: Pick<Paths, 'lock'>, item: Item): Lock {
   return acquireLock(paths.lock(item.workflow, item.id), item);
 }
@@ -78,7 +78,7 @@ export function acquireLock(path: string, { workflow, id }: { workflow: string; 
     const reason = systemCode(error) ?? String(error);
     throw new AgentosError({ code: 'output-unwritable', path, reason }, { cause: error });
   }
-  // Again after a stale lock was removed; the loser of that race finds the winner.
+  // Retried after a stale lock was removed.
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const lock = tryLock(path);
     if (lock !== null) return lock;
@@ -91,9 +91,8 @@ export function acquireLock(path: string, { workflow, id }: { workflow: string; 
 }
 
 /**
- * Takes a lock file in an existing folder; null: it is held, or was stale and is removed now. The file names its holder by
- * process id and the time that process started, so that a lock left by a killed process, or one whose number was given to
- * another process since, is recognised as stale.
+ * Takes a lock file in an existing folder; null: it is held, or it was stale and has been removed. The file holds the id and start
+ * time of its process, so the lock of a killed process is recognised as stale, even if the id was reused.
  */
 export function tryLock(path: string): Lock | null {
   const mine = ownHolder();
@@ -102,15 +101,15 @@ export function tryLock(path: string): Lock | null {
   return null;
 }
 
-/** Complete from the first moment: a file without its holder in it would be taken for a stale one. */
+/** Atomic: a lock file without its holder would look stale. */
 function take(path: string, mine: LockHolder): boolean {
   return writeFileExclusive(path, JSON.stringify(mine));
 }
 
-/** Without links a lock is empty for microseconds; one that is so after this long was left by a kill. */
+/** Without hard links, a lock is empty for microseconds. An older empty one was left by a killed process. */
 const HALF_WRITTEN_MS = 2_000;
 
-/** Of a process that is gone; false where there is none. */
+/** Whether a lock's process is gone; false if there is no lock. */
 export function isLockStale(path: string): boolean {
   const holder = readHolder(path);
   if (holder !== null) return !isHolderAlive(holder);
@@ -119,8 +118,8 @@ export function isLockStale(path: string): boolean {
 }
 
 /**
- * Two processes may find the same stale lock; the slower one must not remove what the faster one has just taken. So only
- * the holder of the guard looks again and removes. A guard that a killed process left behind goes first.
+ * Two processes may find the same stale lock, and the slower one must not remove the lock that the faster one has just taken. So only
+ * the holder of a second lock, the guard, checks again and removes it. A stale guard is removed first.
  */
 function removeStale(path: string, mine: LockHolder): void {
   const guard = `${path}.guard`;

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { realpathSync } from 'node:fs';
 import { access, constants, open, realpath, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -186,26 +187,40 @@ async function firstLineOf(file: string): Promise<string> {
   }
 }
 
-/**
- * The PATH for programs that we start for ourselves. npm puts those of the project that one stands in first, where a repository could
- * have one named git; a relative folder would mean another one in each place.
- */
-export function usersPath(path: string | undefined): string {
-  const isUsers = (folder: string): boolean => isAbsolute(folder) && !/\/node_modules\/\.bin\/*$/.test(folder);
-  return (path ?? '').split(delimiter).filter(isUsers).join(delimiter);
+/** A relative folder on the PATH would mean another one in each place. */
+function foldersOf(path: string | undefined): string[] {
+  return (path ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 }
 
-/**
- * Where the shell would find it; null: nowhere. A relative folder on the PATH would mean another one in each worktree.
- * `except`: a folder in which it is not looked for.
- */
+/** The PATH without folders of a repository: npm puts one first, where a stranger could have committed a program of any name. */
+export function pathOutside(path: string | undefined, repository: string): string {
+  const isUsers = (folder: string): boolean => !isInside(repository, folder) && !isInside(repository, realOf(folder));
+  return foldersOf(path).filter(isUsers).join(delimiter);
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** The PATH for programs that we start for ourselves, also before the repository is known. */
+export function usersPath(path: string | undefined): string {
+  return foldersOf(path)
+    .filter((folder) => !/\/node_modules\/\.bin\/*$/.test(folder))
+    .join(delimiter);
+}
+
+/** Where the shell would find it; null: nowhere. `except`: a folder in which it is not looked for. */
 export async function findProgram(
   name: string,
   path: string | undefined,
   except: string | null = null,
 ): Promise<string | null> {
   const outside = except === null ? null : await realpath(except).catch(() => except);
-  for (const folder of (path ?? '').split(delimiter).filter((each) => isAbsolute(each))) {
+  for (const folder of foldersOf(path)) {
     const file = join(folder, name);
     const isLeftOut = async (path: string): Promise<boolean> =>
       outside !== null && isInside(outside, await realpath(path).catch(() => path));

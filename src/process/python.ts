@@ -31,7 +31,7 @@ export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
   if (await uses('pdm')) return `${VENV} && pdm install${updatesLocks ? '' : ' --frozen-lockfile'}`;
   const lists: string[] = [];
   for (const name of [...names].filter((one) => REQUIREMENTS.test(one)).sort())
-    if (/^\s*[^\s#]/m.test(await read(name))) lists.push(`-r ${name}`);
+    if (/^[ \t]*[^\s#]/m.test(await read(name))) lists.push(`-r ${name}`);
   const isInstalled = isBuilt || (lists.length === 0 && hasDependencies(toml));
   const own = isInstalled ? [`-e ${withTestExtras(toml)}`] : [];
   const group = FOR_TESTS.map((name) => groupOf(toml, name)).find((found) => found.length > 0) ?? [];
@@ -43,7 +43,7 @@ export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
 }
 
 function hasBuildSystem(names: ReadonlySet<string>, toml: string): boolean {
-  return names.has('setup.py') || /^\s*\[build-system\]/m.test(toml);
+  return names.has('setup.py') || /^[ \t]*\[build-system\]/m.test(toml);
 }
 
 /** `dependencies = [ … ]` under `[project]`, or anything but `python` under poetry's table. */
@@ -51,7 +51,7 @@ function hasDependencies(toml: string): boolean {
   const project = tableOf(toml, 'project');
   const poetry = tableOf(toml, 'tool.poetry.dependencies');
   return (
-    /^\s*dependencies\s*=\s*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
+    /^[ \t]*dependencies[ \t]*=[ \t]*\[\s*(?:#[^\n]*\n\s*)*["']/m.test(project) ||
     poetry.split('\n').some((line) => /^\s*["']?[\w.-]+["']?\s*=/.test(line) && !/^\s*python\s*=/.test(line))
   );
 }
@@ -64,7 +64,7 @@ const FOR_TESTS = ['test', 'tests', 'testing', 'dev'];
  */
 function groupOf(toml: string, name: string, depth = 0): string[] {
   const table = tableOf(toml, 'dependency-groups');
-  const start = new RegExp(`^\\s*["']?${name}["']?\\s*=\\s*\\[`, 'm').exec(table);
+  const start = new RegExp(`^[ \\t]*["']?${name}["']?[ \\t]*=[ \\t]*\\[`, 'm').exec(table);
   if (start === null || depth > 5) return [];
   const found: string[] = [];
   const list = table.slice(start.index + start[0].length);
@@ -81,14 +81,14 @@ function groupOf(toml: string, name: string, depth = 0): string[] {
 /** The project, with what it says that its tests need. */
 function withTestExtras(toml: string): string {
   const extras = tableOf(toml, 'project.optional-dependencies');
-  const name = FOR_TESTS.find((one) => new RegExp(`^\\s*["']?${one}["']?\\s*=`, 'm').test(extras));
+  const name = FOR_TESTS.find((one) => new RegExp(`^[ \\t]*["']?${one}["']?[ \\t]*=`, 'm').test(extras));
   return name === undefined ? '.' : `'.[${name}]'`;
 }
 
 /** The lines of one table of a TOML file, without those of its subtables. */
 export function tableOf(toml: string, name: string): string {
   const lines = toml.split('\n');
-  const start = lines.findIndex((line) => line.trim().replace(/\s*#.*$/, '') === `[${name}]`);
+  const start = lines.findIndex((line) => line.split('#', 1)[0]?.trim() === `[${name}]`);
   if (start === -1) return '';
   const length = lines.slice(start + 1).findIndex((line) => /^\s*\[/.test(line));
   return lines.slice(start + 1, length === -1 ? undefined : start + 1 + length).join('\n');

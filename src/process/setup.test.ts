@@ -23,6 +23,16 @@ test.each<[string, Record<string, string>, string | null]>([
   ['pnpm', { 'package.json': DEPENDS, 'pnpm-lock.yaml': '' }, 'pnpm install --frozen-lockfile'],
   ['bun', { 'package.json': DEPENDS, 'bun.lock': '' }, 'bun install --frozen-lockfile'],
   [
+    'a pnpm workspace without a lock file',
+    { 'package.json': '{}', 'pnpm-workspace.yaml': '' },
+    'pnpm install --no-frozen-lockfile',
+  ],
+  [
+    'a manager that package.json names',
+    { 'package.json': '{"packageManager":"yarn@4.1.0","workspaces":["a"]}' },
+    'yarn install --no-immutable',
+  ],
+  [
     'yarn 1',
     { 'package.json': DEPENDS, 'yarn.lock': '# yarn lockfile v1\n' },
     'yarn install --frozen-lockfile --non-interactive',

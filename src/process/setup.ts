@@ -51,15 +51,6 @@ function withFoldersAbove(folders: readonly string[]): string[] {
   return [...new Set(['', ...all])];
 }
 
-/** The set-up with the build script, for tests that need its output; null: there is no such script. */
-export async function setupWithBuild(directory: string, path: string | undefined): Promise<string | null> {
-  const json = packageSchema.safeParse(parseJson(manifestText(join(directory, 'package.json'), directory))).data;
-  if (typeof json?.scripts?.['build'] !== 'string') return null;
-  const setup = await detectSetup(directory, path);
-  const manager = /^(?:pnpm|yarn|bun)\b/.exec(setup ?? '')?.[0] ?? 'npm';
-  return [...(setup === null ? [] : [setup]), `${manager} run build`].join(' && ');
-}
-
 export interface SetupOptions {
   command: string;
   directory: string;
@@ -108,14 +99,20 @@ interface Ecosystem {
   isOwn?: (names: ReadonlySet<string>) => boolean;
 }
 
+type NodeManager = 'pnpm' | 'bun' | 'yarn' | 'npm';
+
+const NODE_LOCKS: Readonly<Record<string, NodeManager>> = {
+  'pnpm-lock.yaml': 'pnpm',
+  'bun.lock': 'bun',
+  'bun.lockb': 'bun',
+  'yarn.lock': 'yarn',
+  'package-lock.json': 'npm',
+  'npm-shrinkwrap.json': 'npm',
+};
+
 const SETUP_FILES: ReadonlySet<string> = new Set([
   'package.json',
-  'package-lock.json',
-  'npm-shrinkwrap.json',
-  'pnpm-lock.yaml',
-  'yarn.lock',
-  'bun.lock',
-  'bun.lockb',
+  ...Object.keys(NODE_LOCKS),
   'pyproject.toml',
   'uv.lock',
   'poetry.lock',
@@ -151,39 +148,56 @@ const packageSchema = z.looseObject({
 const NPM_FLAGS = '--no-audit --no-fund --prefer-offline';
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
 
+/** By the lock file, else the field `packageManager` or the workspace file. `names`: the files of the folder. */
+export function nodeManager(names: ReadonlySet<string>, field = ''): { manager: NodeManager; isLocked: boolean } {
+  const locked = Object.entries(NODE_LOCKS).find(([lock]) => names.has(lock))?.[1];
+  if (locked !== undefined) return { manager: locked, isLocked: true };
+  const named = Object.values(NODE_LOCKS).find((manager) => field.startsWith(`${manager}@`));
+  return { manager: named ?? (names.has('pnpm-workspace.yaml') ? 'pnpm' : 'npm'), isLocked: false };
+}
+
 async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('package.json')) return null;
   const json = packageSchema.safeParse(parseJson((await read('package.json')).replace(/^\uFEFF/, ''))).data;
   if (json === undefined) return null;
-  if (names.has('pnpm-lock.yaml')) return `pnpm install --${updatesLocks ? 'no-' : ''}frozen-lockfile`;
-  if (names.has('bun.lock') || names.has('bun.lockb')) return `bun install${updatesLocks ? '' : ' --frozen-lockfile'}`;
-  if (names.has('yarn.lock')) return yarnSetup(json.packageManager, await read('yarn.lock'), updatesLocks);
-  if (names.has('package-lock.json') || names.has('npm-shrinkwrap.json'))
-    return `npm ${updatesLocks ? 'install' : 'ci'} ${NPM_FLAGS}`;
+  const { manager, isLocked } = nodeManager(names, json.packageManager);
   const lists = [json.dependencies, json.devDependencies, json.optionalDependencies, json.peerDependencies];
   const isNeeded =
+    isLocked ||
+    manager === 'pnpm' ||
     lists.some((list) => Object.keys(list ?? {}).length > 0) ||
     json.workspaces !== undefined ||
     INSTALL_SCRIPTS.some((name) => name in (json.scripts ?? {}));
-  return isNeeded ? `npm install --no-package-lock ${NPM_FLAGS}` : null;
+  if (!isNeeded) return null;
+  const isFrozen = isLocked && !updatesLocks;
+  switch (manager) {
+    case 'pnpm':
+      return `pnpm install --${isFrozen ? '' : 'no-'}frozen-lockfile`;
+    case 'bun':
+      return `bun install${isFrozen ? ' --frozen-lockfile' : ''}`;
+    case 'yarn':
+      return yarnSetup(json.packageManager, await read('yarn.lock'), isFrozen);
+    case 'npm':
+      return `npm ${isFrozen ? 'ci' : isLocked ? 'install' : 'install --no-package-lock'} ${NPM_FLAGS}`;
+  }
 }
 
 /** Lock files of yarn 2 and later start with `__metadata`. */
-function yarnSetup(packageManager: string | undefined, lock: string, updatesLocks: boolean): string {
+function yarnSetup(packageManager: string | undefined, lock: string, isFrozen: boolean): string {
   const isClassic = packageManager?.startsWith('yarn@1.') ?? !/^__metadata:/m.test(lock);
-  if (isClassic) return `yarn install${updatesLocks ? '' : ' --frozen-lockfile'} --non-interactive`;
-  return `yarn install --${updatesLocks ? 'no-' : ''}immutable`;
+  if (isClassic) return `yarn install${isFrozen ? ' --frozen-lockfile' : ''} --non-interactive`;
+  return `yarn install --${isFrozen ? '' : 'no-'}immutable`;
 }
 
 async function goSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
-  if (!names.has('go.mod') || !/^\s*require\b/m.test(await read('go.mod'))) return null;
+  if (!names.has('go.mod') || !/^[ \t]*require\b/m.test(await read('go.mod'))) return null;
   return updatesLocks ? 'go mod tidy' : 'go mod download';
 }
 
 async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('Cargo.toml')) return null;
   const toml = await read('Cargo.toml');
-  const tables = [...toml.matchAll(/^\s*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
+  const tables = [...toml.matchAll(/^[ \t]*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
   const isNeeded = tables.some((name) => {
     const kind = /(?:^|\.)((?:dev-|build-)?dependencies)(\..+)?$/.exec(name);
     return name === 'workspace' || (kind !== null && (kind[2] !== undefined || hasKeys(tableOf(toml, name))));
@@ -216,11 +230,10 @@ async function isNodeWorkspace({ names, read }: SetupFolder): Promise<boolean> {
   return packageSchema.safeParse(parseJson(await read('package.json'))).data?.workspaces !== undefined;
 }
 
-const NODE_LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb'];
 const PYTHON_LOCKS = ['uv.lock', 'poetry.lock', 'pdm.lock'];
 
 const ECOSYSTEMS: readonly Ecosystem[] = [
-  { detect: nodeSetup, covers: isNodeWorkspace, isOwn: (names) => NODE_LOCKS.some((lock) => names.has(lock)) },
+  { detect: nodeSetup, covers: isNodeWorkspace, isOwn: (names) => nodeManager(names).isLocked },
   { detect: pythonSetup, covers: async ({ names }) => PYTHON_LOCKS.some((lock) => names.has(lock)) },
   { detect: goSetup },
   { detect: rustSetup, covers: async ({ names }) => names.has('Cargo.toml') },
@@ -229,5 +242,5 @@ const ECOSYSTEMS: readonly Ecosystem[] = [
 ];
 
 function hasKeys(table: string): boolean {
-  return /^\s*["']?[\w-]+/m.test(table.replace(/^\s*#.*$/gm, ''));
+  return /^[ \t]*["']?[\w-]+/m.test(table.replace(/^[ \t]*#.*$/gm, ''));
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AgentosError } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
-import { normaliseText } from '../documents/markdown.ts';
+import { normaliseText } from '../markdown/markdown.ts';
 import { readText, unreadableReason } from '../process/text-file.ts';
 import alreadyDone from './already-done.md';
 import codeReview from './code-review.md';

@@ -20,14 +20,14 @@ const keySchema = z.object({
 });
 const fileSchema = z.object({ at: z.string(), keys: z.array(keySchema) });
 
-/** What the last run learned of its keys: shown by `agentos keys`, and where the next run's pool starts from. */
+/** What the last run learned about its keys. `agentos keys` shows it, and the next run's pool starts with it. */
 export type KeysFile = z.infer<typeof fileSchema>;
 
 export function parseKeys(value: unknown): KeysFile | null {
   return fileSchema.safeParse(value).data ?? null;
 }
 
-/** Null where there is none, or none that can be read: everything in it can be learned again. */
+/** Null if it is missing or can't be read: everything in it can be learned again. */
 export async function readKeysFile(path: string): Promise<KeysFile | null> {
   try {
     return parseKeys(JSON.parse(await readFile(path, 'utf8')));
@@ -36,7 +36,7 @@ export async function readKeysFile(path: string): Promise<KeysFile | null> {
   }
 }
 
-/** The clock of this process means nothing to the next one: times are written as dates. */
+/** Times are written as dates, because the clock of this process means nothing to the next one. */
 export function keysRecord(views: readonly KeyView[]): KeysFile {
   const date = (ms: number | null): number | null =>
     ms === null ? null : ms - systemClock.now() + systemClock.dateMs();
@@ -49,17 +49,17 @@ export async function writeKeysFile(path: string, views: readonly KeyView[]): Pr
 
 type Seen = KeysFile['keys'][number];
 
-/** A key of the configuration with what the last run learned of it. */
+/** A configured key, with what the last run learned about it. */
 export interface KnownKey {
   id: string;
   vendor: string;
   state: string;
-  /** When it is expected back; null: it is there, or it is out for good. */
+  /** When it can be used again; null: it is available, or dead. */
   until: string | null;
   group: string | null;
   limits: Seen['limits'];
   reason: string | null;
-  /** When that was; null: it was never used here. */
+  /** When it was last used; null: never, here. */
   seenAt: string | null;
 }
 
@@ -72,7 +72,7 @@ export function knownKeys(
 ): KnownKey[] {
   return keys.map(({ id, vendor }) => {
     const seen = file?.keys.find((key) => key.id === id && key.vendor === vendor);
-    // A pause that has ended does not count; a dead key stays dead until it was seen to work.
+    // A pause that has ended does not count. A dead key stays dead until it works again.
     const isCooling = seen?.state === 'cooling' && (seen.untilMs === null || seen.untilMs > nowMs);
     const isOut = isCooling || seen?.state === 'dead';
     return {

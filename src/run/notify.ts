@@ -1,15 +1,14 @@
 import type { Subscriber } from '../core/events.ts';
-import { ITEM_STATUSES } from '../core/item.ts';
 import { firstLine } from '../core/lines.ts';
-import type { Summary } from '../core/summary.ts';
+import { describeCounts, type Summary } from '../core/summary.ts';
 import { runProgram } from '../process/program.ts';
 import type { Project } from './project.ts';
 
-/** What a person wants to hear of without looking. */
+/** How to notify the user. */
 export interface NotifySettings {
-  /** For the shell, with the summary as JSON on its standard input; null: none. */
+  /** A shell command that gets the summary as JSON on its standard input; null: none. */
   command: string | null;
-  /** The desktop's own way, where there is one. */
+  /** Show a desktop notification, if the desktop has them. */
   desktop: boolean;
 }
 
@@ -19,32 +18,32 @@ export type Occasion = 'ended' | 'paused' | 'needs-person';
 interface NotifierOptions {
   project: Project;
   settings: NotifySettings;
-  /** What the run came to so far. */
+  /** The results so far. */
   summary: () => Promise<Summary>;
   warn: (text: string) => void;
 }
 
 export interface Notifier {
   subscriber: Subscriber;
-  /** Resolves when the command has ended, or had its time. */
+  /** Resolves when the command has ended or timed out. */
   ended(summary: Summary, withinMs: number): Promise<void>;
 }
 
 const COMMAND_MS = 10_000;
 const DESKTOP_MS = 3_000;
 const MOMENT_MS = 1_000;
-/** Of the same occasion, not more often than this: a batch with a hundred questions is one thing to hear of. */
+/** The least time between two notifications of the same kind: a batch may have a hundred questions. */
 const LEAST_MS = 60_000;
-/** Shorter pauses are over before anybody comes. */
+/** Shorter pauses are over before anybody could react. */
 const LONG_PAUSE_MS = 60_000;
-/** Who started a shorter run is still looking at it. */
+/** The user is still looking at a shorter run. */
 const LONG_RUN_MS = 30_000;
 
-/** Runs the command and tells the desktop. Neither fails or slows the run: what goes wrong is a warning at most. */
+/** Runs the command and shows the desktop notification. A problem with either is only a warning. */
 export function createNotifier({ project, settings, summary, warn }: NotifierOptions): Notifier {
   const lastMs = new Map<Occasion, number>();
   const startedMs = performance.now();
-  const tell = async (occasion: Occasion, about: Summary, withinMs: number): Promise<void> => {
+  const send = async (occasion: Occasion, about: Summary, withinMs: number): Promise<void> => {
     const isLong = occasion !== 'ended' || performance.now() - startedMs > LONG_RUN_MS;
     await Promise.all([
       settings.command === null
@@ -52,7 +51,7 @@ export function createNotifier({ project, settings, summary, warn }: NotifierOpt
         : runCommand(project, settings.command, occasion, about, withinMs).then(
             (problem) => problem !== null && warn(problem),
           ),
-      settings.desktop && isLong ? tellDesktop(project, textOf(occasion, about)) : null,
+      settings.desktop && isLong ? notifyDesktop(project, textOf(occasion, about)) : null,
     ]);
   };
   const timers = new Map<Occasion, NodeJS.Timeout>();
@@ -60,15 +59,15 @@ export function createNotifier({ project, settings, summary, warn }: NotifierOpt
   const begin = (occasion: Occasion): void => {
     timers.delete(occasion);
     lastMs.set(occasion, performance.now());
-    const telling = summary()
-      .then((about) => tell(occasion, about, COMMAND_MS))
+    const sending = summary()
+      .then((about) => send(occasion, about, COMMAND_MS))
       .catch((error: unknown) => warn(`The notification failed: ${String(error)}`))
-      .finally(() => underWay.delete(telling));
-    underWay.add(telling);
+      .finally(() => underWay.delete(sending));
+    underWay.add(sending);
   };
   const onOccasion = (occasion: Occasion): void => {
     const isRecent = performance.now() - (lastMs.get(occasion) ?? Number.NEGATIVE_INFINITY) < LEAST_MS;
-    // A moment later the run may have ended, which says it all.
+    // Delayed, because the run may be about to end.
     if (!isRecent && !timers.has(occasion)) timers.set(occasion, setTimeout(() => begin(occasion), MOMENT_MS).unref());
   };
   return {
@@ -79,12 +78,12 @@ export function createNotifier({ project, settings, summary, warn }: NotifierOpt
     },
     async ended(about, withinMs) {
       for (const timer of timers.values()) clearTimeout(timer);
-      await Promise.all([...underWay, tell('ended', about, Math.min(withinMs, COMMAND_MS))]);
+      await Promise.all([...underWay, send('ended', about, Math.min(withinMs, COMMAND_MS))]);
     },
   };
 }
 
-/** Null: it did what it should. */
+/** Returns a warning, or null if the command succeeded. */
 async function runCommand(
   { childEnv, mask }: Project,
   command: string,
@@ -101,8 +100,8 @@ async function runCommand(
     : `The --notify command ended with ${end.exitCode ?? end.signal}: ${firstLine(end.tail) || 'it said nothing'}`;
 }
 
-/** In their own words for each platform; where there is no such program, nothing happens. */
-async function tellDesktop({ paths, childEnv }: Project, text: string): Promise<void> {
+/** Does nothing if the platform's program is missing. */
+async function notifyDesktop({ paths, childEnv }: Project, text: string): Promise<void> {
   const title = 'agentos';
   const script = ['on run argv', 'display notification (item 1 of argv) with title (item 2 of argv)', 'end run'];
   const command =
@@ -119,6 +118,5 @@ function textOf(occasion: Occasion, { workflow, counts, items }: Summary): strin
     const ids = items.filter(({ status }) => status === 'discuss').map(({ id }) => id);
     return `${workflow}: ${ids.slice(0, 5).join(', ')} needs you`;
   }
-  const parts = ITEM_STATUSES.flatMap((status) => (counts[status] ? [`${counts[status]} ${status}`] : []));
-  return `${workflow}: ended, ${parts.join(', ')}`;
+  return `${workflow}: ended, ${describeCounts(counts)}`;
 }

@@ -19,8 +19,7 @@ import {
   summaryOf,
 } from '../core/summary.ts';
 import { workedOnBy } from '../process/lock.ts';
-import { landingOf } from './batches/land-batch.ts';
-import { isOpen, stagesAhead } from './pipeline.ts';
+import { isOpen, landingOf, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RecordedRun } from './recording.ts';
 
@@ -44,7 +43,7 @@ export async function outcomeOf(run: RecordedRun, state: RunState): Promise<Summ
   );
   // Evaluations and landings are retried as a whole, so that all candidates are compared and all branches combined.
   const isWhole = workflow === 'eval' || workflow === 'land';
-  const resume = ['agentos', 'resume', runId, ...placeFlagsIn(retryFlags)].join(' ');
+  const resume = ['agentos', 'resume', runId, ...(changeFirst?.flags ?? []), ...placeFlagsIn(retryFlags)].join(' ');
   return {
     runId,
     workflow,

@@ -1,13 +1,14 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
-import type { ItemId } from '../core/ids.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import type { Landing } from '../core/landing.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
-import type { PlannedItem, Replaced, Solved } from '../core/plan.ts';
-import type { DesignFacts } from '../documents/lld/document.ts';
+import type { Plan, PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
+import type { DesignNames } from '../workflow/designs.ts';
 import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 
@@ -27,7 +28,7 @@ export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error
   /** Items that it builds on. */
   after?: readonly string[];
   /** Names in its design, if it has one. */
-  names?: Pick<DesignFacts, 'declares' | 'adds' | 'uses'>;
+  names?: DesignNames;
   replaces?: Replaced;
   solved?: Solved;
   /** It is done, but its pull request is not. */
@@ -145,4 +146,28 @@ export function whyUnselected(
   const has = new Set(labels.map((label) => label.toLowerCase()));
   const missing = remote.select.labels.filter((label) => !has.has(label.toLowerCase()));
   return missing.length === 0 ? null : `--all skips it: it does not have the label ${missing.join(' and ')}`;
+}
+
+/** The landing that a plan is for, if it is for one. */
+export function landingOf({ stages: [stage] }: Pipeline, { items: [item] }: Plan): Landing | null {
+  return (item && stage.settingOf?.(item.id)?.input?.landing) ?? null;
+}
+
+/** The plan as it is shown: with the branches of a landing as its items. */
+export function shownPlan(plan: Plan, pipeline: Pipeline): Plan {
+  const [item] = plan.items;
+  const landing = landingOf(pipeline, plan);
+  if (item === undefined || landing === null) return plan;
+  const { branches, merged, onto, base } = landing;
+  const items = [
+    ...branches.map(
+      ({ id, title, files, after }): PlannedItem => ({ ...item, id: parseItemId(id), title, files, after }),
+    ),
+    ...merged.map((id): PlannedItem => ({ ...item, id: parseItemId(id), title: `in ${onto} already`, state: 'done' })),
+  ];
+  return {
+    ...plan,
+    items,
+    notes: [`They are merged in this order onto ${onto}, at ${base.slice(0, 12)}.`, ...plan.notes],
+  };
 }

@@ -8,10 +8,10 @@ import { type Schedule, scheduleOf } from '../core/schedule.ts';
 import { wordingOf } from '../core/wording.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
-import { requireSettings } from '../models/require-models.ts';
+import { requireSettings } from '../models/settings.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline } from './pipeline.ts';
-import { plannedCost } from './planned-cost.ts';
+import { plannedCost, priceNotes } from './planned-cost.ts';
 import { modelUses } from './prepare-run.ts';
 import type { Project } from './project.ts';
 
@@ -43,7 +43,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   const chosen = ids === 'all' ? collected.filter(({ item }) => !SKIPPED.has(item.state)) : collected;
   for (const stage of pipeline.stages) {
     const items = chosen.filter((entry) => entry.stage === stage).map(({ item }) => item);
-    await stage.refuse?.(project, items);
+    if (items.length > 0 || pipeline.stages.length === 1) await stage.refuse?.(project, items);
   }
   await headCommit(git);
   readPromptFiles(paths.prompts);
@@ -73,6 +73,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     groups,
     notes: [
       ...notes,
+      ...priceNotes(uses),
       ...cycles.map(cycleNote),
       ...forecast,
       ...(await missingFoundations(project, pipeline, open, collected)),

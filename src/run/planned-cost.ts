@@ -1,5 +1,6 @@
 import type { Config } from '../core/config.ts';
 import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts';
+import { priceOf } from '../core/money.ts';
 import type { PlannedCost } from '../core/plan.ts';
 import { openCommit } from '../git/repository.ts';
 import { type Batch, type CollectedItem, settingOf } from './pipeline.ts';
@@ -35,6 +36,21 @@ export async function plannedCost(
   const { estimateUsd, pastItems } = await costEstimate(project, items);
   const mostUsd = ceiling.costCeilingUsd ?? Number.POSITIVE_INFINITY;
   return { ...ceiling, pastItems, estimateUsd: estimateUsd === null ? null : Math.min(estimateUsd, mostUsd) };
+}
+
+/** Models that the configuration counts below their list price: every limit on money counts so. */
+export function priceNotes(uses: readonly ModelUse[]): string[] {
+  const notes = uses.flatMap(({ roles, config }) =>
+    roles.flatMap((role) => {
+      const model = config.models[role];
+      const [set, listed] = [priceOf(model, config.prices), priceOf(model, {})];
+      const isLower = set !== null && listed !== null && (set.input < listed.input || set.output < listed.output);
+      const counted = `$${set?.input} and $${set?.output} per million tokens of input and output`;
+      const usual = `$${listed?.input} and $${listed?.output}`;
+      return isLower ? [`The configuration counts ${model} at ${counted}, its list price is ${usual}.`] : [];
+    }),
+  );
+  return [...new Set(notes)];
 }
 
 /** The most that the items can cost: the limits, or less if all their calls together can't reach them. */

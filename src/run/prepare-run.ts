@@ -2,15 +2,22 @@ import { join } from 'node:path';
 import { missingAgent } from '../agent/programs/agents.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyOf } from '../core/item.ts';
+import { secretsIn } from '../core/keys.ts';
+import { createMask } from '../core/mask.ts';
 import { isAgent, parseModelSpec } from '../core/model-spec.ts';
 import type { Plan, PlannedItem } from '../core/plan.ts';
-import { requireModels } from '../models/require-models.ts';
+import type { SpanContext } from '../core/traceparent.ts';
+import { requireModels } from '../models/settings.ts';
 import { namesIn, staleTemporaryFiles } from '../process/files.ts';
+import { packageRoot } from '../process/package-root.ts';
 import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { prepareStateFolder, requireOwnFolder } from '../process/state-folder.ts';
+import { readTraceSettings } from '../telemetry/exporter.ts';
+import { openRunTrace, type RunTrace } from '../telemetry/run-trace.ts';
 import { type ItemSetting, isOpen, type Pipeline, settingOf, stagesAhead } from './pipeline.ts';
 import type { Project } from './project.ts';
+import type { RunOptions } from './run.ts';
 
 /** A configuration that items run with, and the roles that its models play. All items share one, except in an evaluation. */
 export type ModelUse = Pick<ItemSetting, 'config' | 'roles'>;
@@ -45,11 +52,11 @@ export async function requirements({ childEnv }: Project, uses: readonly ModelUs
 
 /** The sandbox for programs of items. Rejects if one is required and none is found. */
 export async function openRunSandbox(
-  { config: { sandbox }, childEnv, paths }: Project,
+  { config: { sandbox }, childEnv }: Project,
   startsPrograms: boolean,
 ): Promise<{ tool: SandboxTool | null; warnings: string[] }> {
   if (sandbox.mode === 'off' || (sandbox.mode === 'auto' && !startsPrograms)) return { tool: null, warnings: [] };
-  const found = await findSandbox(childEnv, paths.repository);
+  const found = await findSandbox(childEnv);
   if (found.tool !== null) return { tool: found.tool, warnings: [] };
   const { reason, todo } = found;
   if (sandbox.mode === 'on') throw new AgentosError({ code: 'sandbox-missing', reason, todo });
@@ -105,4 +112,42 @@ export async function sweepReading({ paths, git }: Project): Promise<void> {
   if (!states.some((name) => name.startsWith('reading-'))) return;
   const { removeReadingWorktrees } = await import('../git/worktree/reading.ts');
   await removeReadingWorktrees({ repository: git, paths }).catch(() => undefined);
+}
+
+/** The trace of a run. Without an endpoint it records nothing and costs nothing. */
+export async function openTrace(options: RunOptions): Promise<RunTrace> {
+  const { project, plan, version } = options;
+  const { env, mask } = project;
+  const isOn = readTraceSettings(env).settings !== null;
+  const maskMore = isOn ? createMask(secretsIn(env)) : mask;
+  return openRunTrace({
+    env,
+    exporterScript: join(packageRoot(), 'dist', 'span-exporter.js'),
+    version,
+    name: `agentos ${plan.workflow}`,
+    attributes: {
+      'agentos.workflow': plan.workflow,
+      'agentos.parallel': plan.parallel,
+      'agentos.items': plan.items.length,
+      'agentos.resumes': options.resumes,
+    },
+    follows: isOn ? await previousTrace(options) : null,
+    mask: (text) => maskMore(mask(text)),
+  });
+}
+
+/** Older runs are not searched. */
+const RUNS_BACK = 20;
+
+/** The trace of the run that this one resumes: the named one, or the last that worked on one of the items. */
+async function previousTrace({ project: { paths }, resumes, plan }: RunOptions): Promise<SpanContext | null> {
+  const { readRecord, runIds } = await import('./history/run-history.ts');
+  const ids = new Set<string>(plan.items.filter((item) => item.state === 'resumed').map((item) => item.id));
+  const runs = resumes !== null ? [resumes] : ids.size === 0 ? [] : (await runIds(paths)).slice(0, RUNS_BACK);
+  for (const run of runs) {
+    const record = await readRecord(paths, run);
+    if (record === null) continue;
+    if (resumes !== null || record.items.some(({ id }) => ids.has(id))) return record.trace ?? null;
+  }
+  return null;
 }

@@ -10,6 +10,7 @@ import { environmentTokens, hostedName } from '../core/remote.ts';
 import type { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { findRepository } from '../git/repository.ts';
+import { pathOutside } from '../process/program.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
 import { readText, requireInside, unreadableReason } from '../process/text-file.ts';
 import { createDirectorySource } from '../source/directory.ts';
@@ -83,9 +84,10 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   for (const folder of [paths.issues, paths.briefs, paths.llds, paths.lineages, paths.prompts])
     requireInside(folder, repository);
   const tokens = environmentTokens(env);
-  const childEnv = withLoopbackDirect(
-    withoutSecrets(env, [...resolved.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
-  );
+  const childEnv = withLoopbackDirect({
+    ...withoutSecrets(env, [...resolved.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
+    PATH: pathOutside(env['PATH'], repository),
+  });
   const secrets = createSecrets([...resolved.keys.map((key) => key.secret), ...tokens]);
   const hosts = createHosts({
     config,

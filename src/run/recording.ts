@@ -137,9 +137,10 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
           emitter.item({ workflow: at, id: parseItemId(id) }, { type: 'item-finished', ...end });
     },
     async finish(beforeEnd) {
-      const summary = await outcomeOf(run, state);
-      await beforeEnd?.(summary);
-      const stored = mask(`${JSON.stringify({ ...summary, chain: files.head() }, null, 2)}\n`);
+      const outcome = await outcomeOf(run, state);
+      await beforeEnd?.(outcome);
+      const summary = { ...outcome, chain: files.head() };
+      const stored = mask(`${JSON.stringify(summary, null, 2)}\n`);
       const unstored = await storeSummary(paths.base, runPaths, run.record ?? null, stored);
       if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
       const durationMs = systemClock.now() - startedMs;

@@ -5,7 +5,7 @@ import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import type { PlannedItem } from '../core/plan.ts';
 import type { OnItemEvent, TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
-import { trustCertificates } from '../models/endpoint.ts';
+import { trustCertificates } from '../models/settings.ts';
 import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
@@ -109,8 +109,8 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
       maxWaitMs: config.bounds.maxQuotaWaitMs,
     },
   });
-  const deadlineOf = (): number =>
-    systemClock.now() + Math.min(config.bounds.timeoutMs, config.bounds.globalTimeoutMs ?? config.bounds.timeoutMs);
+  const endMs = systemClock.now() + (config.bounds.globalTimeoutMs ?? Number.POSITIVE_INFINITY);
+  const deadlineOf = (): number => Math.min(systemClock.now() + config.bounds.timeoutMs, endMs);
 
   const countReplayed = (id: string, costUsd: number): void => {
     const known = callsOf(id);

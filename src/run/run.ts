@@ -19,6 +19,7 @@ import {
   modelsIn,
   modelUses,
   openRunSandbox,
+  openTrace,
   prepareRunFolder,
   requirements,
   startsPrograms,
@@ -31,7 +32,6 @@ import { createRunItems, itemOf } from './run-items.ts';
 import { runIdOf, runRecord } from './run-record.ts';
 import { openPosting, patienceForPosts } from './services/hosts.ts';
 import { createDiskWatch, followInterrupts } from './stops.ts';
-import { openTrace } from './tracing.ts';
 
 export interface RunOptions extends PlannedRun {
   haltAfter: number | null;

@@ -4,17 +4,17 @@ import { systemClock } from '../core/clock.ts';
 import { type AgentosError, isDiskReason, type Problem } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { diskFault } from '../process/disk.ts';
+import { diskFault } from '../process/files.ts';
 import type { Emitter } from './recording.ts';
 
-/** How a person stops a run: once politely, twice at once. */
+/** How a user stops a run: the first signal stops it politely, the second kills it. */
 export interface Interruption {
   /** Aborted with an `interrupted` error at the first signal. */
   polite: AbortSignal;
   /** Aborted at the second. */
   now: AbortSignal;
   by: () => NodeJS.Signals | null;
-  /** What to suspend while the program itself is (Ctrl+Z), and to resume with it. */
+  /** Registers what to suspend and resume together with the program (Ctrl+Z). */
   onStopped: (suspension: Suspension) => void;
 }
 
@@ -23,10 +23,10 @@ export interface Suspension {
   resume(): void;
 }
 
-/** A shorter suspension is not worth a line. */
+/** Shorter suspensions are not reported. */
 const NOTABLE_SUSPENSION_MS = 5_000;
 
-/** How long the coordinator may take to end after the second signal; then the run is summed up as it is. */
+/** How long the coordinator may take to end after the second signal; then the summary is written in any case. */
 const LAST_WORDS_MS = 700;
 
 interface InterruptWatch {
@@ -38,7 +38,7 @@ interface InterruptWatch {
   settle(): void;
 }
 
-/** Stops the coordinator as signals come, and says so. */
+/** Stops the coordinator at signals, and emits events about them. */
 export function followInterrupts(
   interrupt: Interruption,
   coordinator: ParallelCoordinator,

@@ -13,16 +13,16 @@ import type { Project } from './project.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a repository's files would have us execute, redirect or hand over. */
+/** Something that a repository's files would make us execute, redirect or hand over. */
 export interface Claim {
-  /** In a few words, e.g. `runs`. */
+  /** E.g. `runs`. */
   effect: string;
-  /** Where it is written, e.g. `tests.command`. */
+  /** The setting or file, e.g. `tests.command`. */
   where: string;
   value: string;
 }
 
-/** Of the repository's own files; a configuration outside of it was named by the person who runs us. */
+/** The claims of the repository's own files. A configuration outside was named by the user, and needs no trust. */
 export function claimsOf({ configFile, settings, paths }: Project): Claim[] {
   const isOwn = configFile !== null && isInside(paths.repository, configFile);
   return [...(isOwn ? claimsOfSettings(settings) : []), ...claimsOfPrompts(paths)];
@@ -71,7 +71,7 @@ function claimsOfPrompts({ repository, prompts }: Project['paths']): Claim[] {
   });
 }
 
-/** The one file that we keep outside of repositories, and only when a person says yes. */
+/** The only file that we write outside of repositories, and only if a person agrees. */
 export function trustFile(env: Environment): string {
   const given = env['XDG_CONFIG_HOME'] ?? '';
   const home = env['HOME'] || homedir();
@@ -86,7 +86,7 @@ export async function isTrusted(project: Project, claims: readonly Claim[]): Pro
   return (await readTrust(trustFile(project.env)))[project.paths.repository]?.hash === hashOf(claims);
 }
 
-/** For what asks a service; `agentos trust` and `--trust` are the ways past it. Throws `untrusted`. */
+/** To be called before requests to a service. Throws `untrusted`. */
 export async function requireTrusted(project: Project): Promise<void> {
   const claims = claimsOf(project);
   if (!claims.some(({ where }) => OF_TOKENS.test(where)) || (await isTrusted(project, claims))) return;
@@ -95,7 +95,7 @@ export async function requireTrusted(project: Project): Promise<void> {
 
 const OF_TOKENS = /^(?:github|gitlab)\./;
 
-/** One line, however many the value has. */
+/** On one line. */
 export function claimText({ effect, where, value }: Claim): string {
   return printable(`${effect} ${value.replaceAll(/\s*\n\s*/g, ' ↵ ')} (${where})`);
 }
@@ -112,7 +112,7 @@ export async function revokeTrust(project: Project): Promise<string | null> {
   return change(project.env, (all) => Object.fromEntries(Object.entries(all).filter(isOther)));
 }
 
-/** Of all that is asked for, in its order: a setting that is added, changed or moved asks again. */
+/** Covers all claims and their order, so any added, changed or moved setting needs trust again. */
 function hashOf(claims: readonly Claim[]): string {
   return sha256(JSON.stringify(claims));
 }
@@ -123,7 +123,7 @@ async function change(env: Environment, how: (all: Trusted) => Trusted): Promise
   return file;
 }
 
-/** A file that is not plainly the user's own says nothing. */
+/** Ignores a file that does not belong to the user, or that others can write. */
 async function readTrust(file: string): Promise<Trusted> {
   try {
     const found = await lstat(file);

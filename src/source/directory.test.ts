@@ -6,7 +6,7 @@ import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
-import { parseMarkdown, plainText } from '../documents/markdown.ts';
+import { parseMarkdown, plainText } from '../markdown/markdown.ts';
 import { createBriefSource, createDirectorySource, parseIssue } from './directory.ts';
 import type { IssueSource } from './port.ts';
 

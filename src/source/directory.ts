@@ -7,7 +7,7 @@ import { type ItemId, isItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
 import { nearest } from '../core/nearest.ts';
 import { readHeader } from '../documents/header.ts';
-import { normaliseText, parseMarkdown, plainText } from '../documents/markdown.ts';
+import { normaliseText, parseMarkdown, plainText } from '../markdown/markdown.ts';
 import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
 import type { Issue, IssueSource } from './port.ts';
 

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
 import { type Header, readHeader } from '../documents/header.ts';
-import { normaliseText } from '../documents/markdown.ts';
+import { normaliseText } from '../markdown/markdown.ts';
 import { namesInside, readText } from '../process/text-file.ts';
 
 /** The beginning of an existing issue or LLD. */

@@ -2,7 +2,7 @@ import type { Nodes } from 'mdast';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { writeFrontMatter } from '../documents/header.ts';
-import { normaliseText, parseMarkdown } from '../documents/markdown.ts';
+import { normaliseText, parseMarkdown } from '../markdown/markdown.ts';
 import { parseIssue } from './directory.ts';
 import type { Issue, IssueCommand, LinkedPullRequest } from './port.ts';
 

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createMask, MASK } from '../core/mask.ts';
 import { Secret } from '../core/secret.ts';
-import { createTokenBook } from '../gateway/server.ts';
+import { createTokens } from '../gateway/server.ts';
 import { maskSpan } from './exporter.ts';
 import { openSpan } from './span.ts';
 
 test('no key and no token of a worker is left in any text of a span', () => {
   const key = randomBytes(12).toString('hex');
-  const token = createTokenBook().issue({ item: 'a' });
+  const token = createTokens().issue({ item: 'a' });
   const span = openSpan({ closed: () => undefined, content: true }, { traceId: 'a', spanId: null }, `git ${key}`, {
     attributes: { text: `${key} and ${token}`, list: ['plain', token], count: 3 },
   });

@@ -173,23 +173,21 @@ function wallTimeMs(): number {
 /** Names from OpenTelemetry's conventions for generative AI. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' };
 
-export function providerName(vendor: string): string {
-  return PROVIDER_NAMES[vendor] ?? vendor;
+/** The text of a command is left out: it may hold secrets. */
+export function askedAttributes(spec: ModelSpec, operation: 'chat' | 'invoke_agent'): MaybeAttributes {
+  return {
+    ...requestAttributes(operation, vendorOf(spec) ?? spec.provider, 'model' in spec ? spec.model : spec.provider),
+    'gen_ai.agent.name': operation === 'chat' ? null : isAgent(spec) ? spec.provider : 'agentos',
+  };
 }
 
-/** The text of a command is left out: it may hold secrets. */
-export function askedAttributes(spec: ModelSpec, operation: 'chat' | 'invoke_agent'): Attributes {
-  const provider = providerName(vendorOf(spec) ?? spec.provider);
+export function requestAttributes(operation: string, vendor: string, model: string | null): MaybeAttributes {
+  const provider = PROVIDER_NAMES[vendor] ?? vendor;
   return {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': provider,
     'gen_ai.system': provider,
-    ...('model' in spec
-      ? spec.model === null
-        ? {}
-        : { 'gen_ai.request.model': spec.model }
-      : { 'gen_ai.request.model': spec.provider }),
-    ...(operation === 'invoke_agent' ? { 'gen_ai.agent.name': isAgent(spec) ? spec.provider : 'agentos' } : {}),
+    'gen_ai.request.model': model,
   };
 }
 
@@ -211,26 +209,4 @@ export function answerAttributes({ answered, usage, costUsd, finish }: AnswerFac
     'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
     'gen_ai.usage.cost': costUsd,
   };
-}
-
-/** The finish reason of a reply that failed with this error. */
-export function finishOf(code: string | null): string | null {
-  if (code === 'reply-truncated') return 'length';
-  return code === 'reply-filtered' ? 'content_filter' : null;
-}
-
-export function questionContent(system: string, texts: readonly string[]): Attributes {
-  return {
-    'gen_ai.system_instructions': JSON.stringify([textPart(system)]),
-    'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: texts.map(textPart) }]),
-  };
-}
-
-export function replyContent(text: string, finish: string | null): Attributes {
-  const message = { role: 'assistant', parts: [textPart(text)], ...(finish === null ? {} : { finish_reason: finish }) };
-  return { 'gen_ai.output.messages': JSON.stringify([message]) };
-}
-
-function textPart(content: string) {
-  return { type: 'text', content };
 }

@@ -1,29 +1,64 @@
 import type { Writer } from '../agent/port.ts';
 import { codeOf } from '../core/errors.ts';
-import { isAgent, parseModelSpec, vendorOf } from '../core/model-spec.ts';
+import { isAgent, type ModelSpec, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
-import type { Journal } from '../journal/port.ts';
-import type { ModelReply, Provider } from '../models/port.ts';
+import type { Provider } from '../models/port.ts';
 import { isRead, type TestSuite } from '../testing/port.ts';
-import { answerAttributes, askedAttributes, finishOf, questionContent, replyContent } from './span.ts';
+import { answerAttributes, askedAttributes, type MaybeAttributes } from './span.ts';
 import { traced, wantsContent } from './tracer.ts';
 
-/** A span for every step that runs. A replayed step takes no time, and is an event of its attempt. */
-export function tracedJournal(journal: Journal): Journal {
-  return {
-    location: journal.location,
-    step: (key, run) =>
-      journal.step(key, (step) => {
-        const attributes = { 'agentos.step': key.name, 'agentos.step.earlier_starts': step.earlierStarts };
-        return traced(`step ${key.name}`, { attributes }, () => run(step));
-      }),
-    has: (key) => journal.has(key),
-    steps: () => journal.steps(),
-    last: (name) => journal.last(name),
-    check: () => journal.check(),
-    remove: () => journal.remove(),
-    close: () => journal.close(),
-  };
+interface TracedCall {
+  name: string;
+  spec: ModelSpec;
+  operation: 'chat' | 'invoke_agent';
+  /** Absent: it is in a span above this one. */
+  question?: { system: string; texts: readonly string[] };
+  attributes?: MaybeAttributes;
+}
+
+/** What a span tells of a reply. */
+interface SeenReply {
+  attributes: MaybeAttributes;
+  parts: readonly object[];
+  /** Null: not known. */
+  finish: string | null;
+}
+
+/** A span for a call of a model or an agent. Texts are recorded only if the user wants that. */
+export function tracedCall<Reply>(
+  { name, spec, operation, question, attributes }: TracedCall,
+  call: () => Promise<Reply>,
+  see: (reply: Reply) => SeenReply,
+): Promise<Reply> {
+  const kind = operation === 'chat' ? 'client' : 'internal';
+  const asked = { ...askedAttributes(spec, operation), ...attributes };
+  return traced(`${operation} ${name}`, { kind, attributes: asked }, async (span) => {
+    const record = (what: string, value: readonly object[]): void => {
+      if (wantsContent()) span.set({ [`gen_ai.${what}`]: JSON.stringify(value) });
+    };
+    if (question !== undefined) {
+      record('system_instructions', [textPart(question.system)]);
+      record('input.messages', [{ role: 'user', parts: question.texts.map(textPart) }]);
+    }
+    try {
+      const reply = await call();
+      const { attributes: answered, parts, finish } = see(reply);
+      span.set(answered);
+      record('output.messages', [{ role: 'assistant', parts, ...(finish === null ? {} : { finish_reason: finish }) }]);
+      return reply;
+    } catch (error) {
+      const finish = FINISHES[codeOf(error) ?? ''];
+      if (finish !== undefined) span.set({ 'gen_ai.response.finish_reasons': [finish] });
+      throw error;
+    }
+  });
+}
+
+/** The finish reasons of replies that failed. */
+const FINISHES: Readonly<Record<string, string>> = { 'reply-truncated': 'length', 'reply-filtered': 'content_filter' };
+
+function textPart(content: string): object {
+  return { type: 'text', content };
 }
 
 /** A span for every call of the model. */
@@ -31,56 +66,37 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
   const spec = parseModelSpec(provider.spec);
   const byAgent = isAgent(spec);
   const operation = byAgent ? 'invoke_agent' : 'chat';
-  const model = byAgent || !('model' in spec) ? spec.provider : spec.model;
-  // A vendor's reply is always finished: anything else is thrown.
-  const finishOfReply = ({ parts }: ModelReply): string | null =>
-    vendorOf(spec) === null ? null : parts === undefined ? 'stop' : 'tool_call';
+  const name = byAgent || !('model' in spec) ? spec.provider : spec.model;
   return {
     ...provider,
-    complete: (request) =>
-      traced(
-        `${operation} ${model}`,
-        {
-          ...(byAgent ? {} : { kind: 'client' }),
-          attributes: { ...askedAttributes(spec, operation), 'agentos.role': request.role },
+    complete(request) {
+      const question = { system: request.system, texts: request.parts.map(({ text }) => text) };
+      const call = { name, spec, operation, question, attributes: { 'agentos.role': request.role } } as const;
+      return tracedCall(
+        call,
+        () => provider.complete(request),
+        (reply) => {
+          // A vendor's reply is always finished: anything else is thrown.
+          const finish = vendorOf(spec) === null ? null : reply.parts === undefined ? 'stop' : 'tool_call';
+          const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
+          // An agent's usage is in the spans of its calls, below this one.
+          const usage = reply.metered && !byAgent ? reply.usage : null;
+          const attributes = answerAttributes({ ...reply, usage, costUsd: reply.costUsd ?? ofModel, finish });
+          return { attributes, parts: [textPart(reply.text)], finish };
         },
-        async (span) => {
-          const content = wantsContent();
-          if (content)
-            span.set(
-              questionContent(
-                request.system,
-                request.parts.map((part) => part.text),
-              ),
-            );
-          try {
-            const reply = await provider.complete(request);
-            const finish = finishOfReply(reply);
-            const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
-            const costUsd = reply.costUsd ?? ofModel;
-            // An agent's usage is in the spans of its calls, below this one.
-            const usage = reply.metered && !byAgent ? reply.usage : null;
-            span.set(answerAttributes({ ...reply, usage, costUsd, finish }));
-            if (content) span.set(replyContent(reply.text, finish));
-            return reply;
-          } catch (error) {
-            const reason = finishOf(codeOf(error));
-            if (reason !== null) span.set({ 'gen_ai.response.finish_reasons': [reason] });
-            throw error;
-          }
-        },
-      ),
+      );
+    },
   };
 }
 
 /** A span for every run of the tests. Only a run whose result can't be read is an error. */
 export function tracedTests(suite: TestSuite): TestSuite {
   return {
-    runner: suite.runner,
-    command: suite.command,
-    folders: suite.folders,
-    fetchesFirst: suite.fetchesFirst ?? false,
-    isTestFile: (path) => suite.isTestFile(path),
+    ...suite,
+    // It changes when the tests turn out to need a build.
+    get command() {
+      return suite.command;
+    },
     run: (options) =>
       traced('test run', { attributes: { 'agentos.tests.runner': suite.runner } }, async (span) => {
         const run = await suite.run(options);
@@ -105,17 +121,18 @@ export function tracedWriter(writer: Writer): Writer {
   const spec = parseModelSpec(writer.spec);
   const name = isAgent(spec) || !('model' in spec) ? spec.provider : spec.text;
   return {
-    spec: writer.spec,
-    isModel: writer.isModel,
-    writesByItself: writer.writesByItself,
-    write: (request) =>
-      traced(`invoke_agent ${name}`, { attributes: askedAttributes(spec, 'invoke_agent') }, async (span) => {
-        const content = wantsContent();
-        if (content) span.set(questionContent(request.system, [request.task]));
-        const reply = await writer.write(request);
-        span.set({ 'gen_ai.response.model': reply.answered, 'agentos.cost_usd': reply.metered ? reply.costUsd : null });
-        if (content) span.set(replyContent(reply.text, null));
-        return reply;
-      }),
+    ...writer,
+    write(request) {
+      const question = { system: request.system, texts: [request.task] };
+      return tracedCall(
+        { name, spec, operation: 'invoke_agent', question },
+        () => writer.write(request),
+        ({ text, answered, metered, costUsd }) => ({
+          attributes: { 'gen_ai.response.model': answered, 'agentos.cost_usd': metered ? costUsd : null },
+          parts: [textPart(text)],
+          finish: null,
+        }),
+      );
+    },
   };
 }

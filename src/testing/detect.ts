@@ -13,14 +13,14 @@ import {
   type PackageJson,
   type Project,
   type ProjectFiles,
-  packageManager,
   readProject,
+  scriptCommand,
   withPackagePrograms,
 } from './project.ts';
 import type { Runner, RunnerSign } from './runner.ts';
 import { withTestFlags } from './runners/node.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
-import { createSuite } from './suite.ts';
+import { createSuite, fromTop } from './suite.ts';
 import { isRunnableTest } from './test-files.ts';
 
 export interface DetectOptions {
@@ -55,17 +55,25 @@ export interface FoundTests {
 export async function detectTests(options: DetectOptions): Promise<TestSuite> {
   const { directory, settings, paths } = options;
   const files = folderFiles(directory);
+  const top = await readProject(files);
   const open = async ({ name, folder, written }: FoundTests): Promise<TestSuite> => {
     const place = posix.join(directory, folder);
     const env = withPackagePrograms(options.env, place);
     const runner = runnerNamed(name);
-    const usual = async (): Promise<string> =>
-      (await runner.usualCommand?.(place, await readProject(filesBelow(files, folder)), env)) ?? '';
-    const command = written?.command ?? (await usual());
-    return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command });
+    const project = await readProject(filesBelow(files, folder));
+    const command = written?.command ?? (await runner.usualCommand?.(place, project, env)) ?? '';
+    const build = settings.command === null ? buildCommand(top, project, folder) : null;
+    return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command, build });
   };
   const [first, ...others] = await findTests(files, settings, directory, paths);
   return joinedSuites([await open(first), ...(await Promise.all(others.map(open)))]);
+}
+
+/** The build script of the top, which builds all packages, or else of the package; as typed at the top. */
+function buildCommand(top: Project, own: Project, folder: string): string | null {
+  const hasBuild = ({ packageJson }: Project): boolean => (packageJson?.scripts.build ?? '').trim() !== '';
+  if (hasBuild(top)) return scriptCommand(top, 'build');
+  return hasBuild(own) ? fromTop(folder, scriptCommand(own, 'build', top)) : null;
 }
 
 /**
@@ -165,8 +173,7 @@ async function testsOfPackage(
   for (const each of found) {
     const script = await written(`npm run ${each}`, scripts, own);
     const name = runnerIn(script);
-    const manager = packageManager([...project.top, ...above.top]);
-    const command = each === 'test' ? `${manager} test` : `${manager} run ${each}`;
+    const command = scriptCommand(project, each, above);
     if (name !== null && isWanted(name)) started.push({ name, folder, written: { command, script } });
   }
   // With several candidate scripts, there is no telling which one is meant.
@@ -189,13 +196,16 @@ async function isPackage(files: ProjectFiles, folder: string): Promise<boolean> 
   return true;
 }
 
+const MOST_NAMED = 50;
+
 /** The package's scripts that the top-level test script names, as in `nx run-many --targets=lint,test:lib`. */
 function namedAbove({ packageJson }: Project, scripts: PackageJson['scripts']): string[] {
   const above = withScriptsExpanded('npm test', packageJson?.scripts ?? {});
   const words = new Set(above.split(/[\s,=]+/));
-  return Object.keys(scripts).filter(
-    (name) => words.has(name) && runnerIn(withScriptsExpanded(`npm run ${name}`, scripts)) !== null,
-  );
+  const named = Object.keys(scripts).filter((name) => words.has(name));
+  return named
+    .slice(0, MOST_NAMED)
+    .filter((name) => runnerIn(withScriptsExpanded(`npm run ${name}`, scripts)) !== null);
 }
 
 /** The command with npm scripts expanded. */
@@ -229,7 +239,7 @@ async function testsAtTop(
     const inScript = runnerIn(script) ?? runnerOfReport(settings.report);
     const name =
       isAny || settings.runner === null || settings.runner === inScript ? (settings.runner ?? inScript) : null;
-    if (name !== null) return { name, folder, written: { command: `${packageManager(project.top)} test`, script } };
+    if (name !== null) return { name, folder, written: { command: scriptCommand(project, 'test'), script } };
     if (settings.runner === null) throw undetected(scripts.test ?? '', null);
   }
   if (isAny) throw undetected(null, null);

@@ -6,10 +6,19 @@ export function joinedSuites(suites: readonly [TestSuite, ...TestSuite[]]): Test
   if (others.length === 0) return first;
   return {
     runner: first.runner,
-    command: suites.map(({ command }) => `(${command})`).join(' && '),
+    get command() {
+      return suites.map(({ command }) => `(${command})`).join(' && ');
+    },
     folders: suites.flatMap(({ folders }) => folders),
     fetchesFirst: suites.some(({ fetchesFirst }) => fetchesFirst),
     isTestFile: (path) => suites.some((suite) => suite.isTestFile(path)),
+    ...(suites.some(({ buildFirst }) => buildFirst !== undefined)
+      ? {
+          buildFirst(isWanted: boolean) {
+            for (const suite of suites) suite.buildFirst?.(isWanted);
+          },
+        }
+      : {}),
     async run(options) {
       const runs: TestRun[] = [];
       for (const suite of suites) {

@@ -42,4 +42,29 @@ test('what measures coverage stays around a script of one command', () => {
 test('scripts that pnpm chooses by a pattern are run one after another', () => {
   const scripts = { test: 'pnpm run /^test:/', 'test:unit': 'vitest run', 'test:lint': 'oxlint', build: 'tsc' };
   expect(withScriptsExpanded('npm test', scripts)).toBe('(vitest run) && (oxlint)');
+  const coloured = { ...scripts, test: 'FORCE_COLOR=1 pnpm run /^test:/' };
+  expect(withScriptsExpanded('npm test', coloured)).toBe('export FORCE_COLOR=1; (vitest run) && (oxlint)');
+});
+
+test('scripts that a runner of scripts is given by name are run one after another', () => {
+  const scripts = { lint: 'oxlint', 'test:unit': 'vitest run', 'test:types': 'tsc' };
+  for (const call of ['run-s', 'run-p', 'npm-run-all', 'run -p']) {
+    expect(withScriptsExpanded(`${call} lint test:unit`, scripts)).toBe('(oxlint) && (vitest run)');
+    expect(withScriptsExpanded(`${call} lint other`, scripts)).toBe(`${call} lint other`);
+  }
+});
+
+test('scripts and patterns that would take very long stay unchanged', () => {
+  const calls = Object.fromEntries(
+    Array.from({ length: 8 }, (_, at) => [
+      `s${at}`,
+      Array(30)
+        .fill(`npm run s${at + 1}`)
+        .join(' && '),
+    ]),
+  );
+  expect(withScriptsExpanded('npm run s0', calls).length).toBeLessThan(1_000_000);
+  const names = { [`${'a'.repeat(40)}!`]: 'vitest run' };
+  for (const script of ['pnpm run /^(a+)+$/', 'run-s "*a*a*a*a*a*a*a*a*b"'])
+    expect(withScriptsExpanded(script, names)).toBe(script);
 });

@@ -4,19 +4,32 @@ type Scripts = Readonly<Record<string, string>>;
 
 /** Bounds scripts that call each other in a cycle. */
 const MAX_DEPTH = 6;
+/** Bounds scripts that call each other many times: each level would multiply the text. */
+const MOST_CHARS = 50_000;
 
 /**
  * Replaces `npm run x`, `pnpm x`, `yarn x` and the like by the script's text, with its `prex` script in front, so that the
  * test runner inside becomes visible. Anything that can't be resolved stays unchanged.
  */
-export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0): string {
-  if (depth >= MAX_DEPTH) return script;
+export function withScriptsExpanded(script: string, scripts: Scripts): string {
+  return expanded(script, { scripts, read: { chars: 0 } }, 0);
+}
+
+interface Expansion {
+  scripts: Scripts;
+  /** The length of all scripts that were read so far. */
+  read: { chars: number };
+}
+
+function expanded(script: string, expansion: Expansion, depth: number): string {
+  const { scripts, read } = expansion;
+  read.chars += script.length;
+  if (depth >= MAX_DEPTH || read.chars > MOST_CHARS) return script;
   const edits = shellCommands(script).flatMap((words) => {
-    const several = severalScripts(words, scripts);
+    const several = severalScripts(words.slice(programAt(words)), scripts);
     if (several !== null) {
-      const text = several
-        .map((name) => `(${withScriptsExpanded(`npm run ${name}`, scripts, depth + 1)})`)
-        .join(' && ');
+      const calls = several.map((name) => `(${expanded(`npm run ${name}`, expansion, depth + 1)})`);
+      const text = exported(script, words) + calls.join(' && ');
       return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text }];
     }
     const call = scriptCall(script, words, scripts);
@@ -24,15 +37,15 @@ export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0)
     const before = scripts[`pre${call.name}`];
     const body = `${scripts[call.name] ?? ''}${call.rest === '' ? '' : ` ${call.rest}`}`;
     if (call.wrapper !== '') {
-      const inside = withScriptsExpanded(body, scripts, depth + 1);
+      const inside = expanded(body, expansion, depth + 1);
       // The wrapper covers the whole script; it can't be put in front of one of several commands.
       if (before !== undefined || shellCommands(inside).length > 1) return [];
       return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text: `${call.wrapper}${inside}` }];
     }
     const text = [
-      ...call.settings.map((setting) => `export ${setting}; `),
-      before === undefined ? '' : `(${withScriptsExpanded(before, scripts, depth + 1)}) && `,
-      withScriptsExpanded(body, scripts, depth + 1),
+      exported(script, words),
+      before === undefined ? '' : `(${expanded(before, expansion, depth + 1)}) && `,
+      expanded(body, expansion, depth + 1),
     ].join('');
     const start = words[0]?.start ?? 0;
     const end = words.at(-1)?.end ?? start;
@@ -40,6 +53,17 @@ export function withScriptsExpanded(script: string, scripts: Scripts, depth = 0)
     return [{ start, end, text: isAlone ? text : `(${text})` }];
   });
   return edited(script, edits);
+}
+
+/** Where the program is, after the assignments in front of it. */
+function programAt(words: ShellCommand): number {
+  return words.findIndex((word) => !isAssignment(word.text) && !/^cross-env(-shell)?$/.test(word.text));
+}
+
+/** The assignments in front of a call, for every command that it becomes. */
+function exported(script: string, words: ShellCommand): string {
+  const settings = words.slice(0, Math.max(programAt(words), 0)).filter(({ text }) => isAssignment(text));
+  return settings.map(({ start, end }) => `export ${script.slice(start, end)}; `).join('');
 }
 
 /**
@@ -50,10 +74,9 @@ function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): st
   const given = words.map(({ text }) => text).filter((text) => !text.startsWith('-'));
   const [, pattern] = /^(?:run )?\/(.+)\/$/.exec(given.join(' ')) ?? [];
   const isPattern = program?.text === 'pnpm' && pattern !== undefined;
-  if (!isPattern && !/^(?:run-[sp]|npm-run-all2?)$/.test(program?.text ?? '')) return null;
-  const names = isPattern
-    ? Object.keys(scripts).filter((name) => isMatch(pattern, name))
-    : given.flatMap((text) => matching(text));
+  // `run -p lint test:unit` is the one of @trigen/scripts.
+  if (!isPattern && !/^(?:run(?:-[sp])?|npm-run-all2?)$/.test(program?.text ?? '')) return null;
+  const names = isPattern ? namesMatching(pattern, scripts) : given.flatMap((text) => matching(text));
   return names.length > 0 && names.every((name) => Object.hasOwn(scripts, name)) ? names : null;
 
   /** `*` matches one part of a name, `**` several. */
@@ -61,24 +84,29 @@ function severalScripts([program, ...words]: ShellCommand, scripts: Scripts): st
     if (!pattern.includes('*')) return [pattern];
     const source = pattern
       .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-      .replace(/\*\*?/g, (star) => (star === '*' ? '[^:]*' : '.*'));
-    return Object.keys(scripts).filter((name) => new RegExp(`^${source}$`).test(name));
+      .replace(/\*+/g, (stars) => (stars === '*' ? '[^:]*' : '.*'));
+    return namesMatching(`^${source}$`, scripts);
   }
 }
 
-/** False also for text that isn't a valid pattern. */
-function isMatch(pattern: string, text: string): boolean {
+const MOST_NAMES = 1_000;
+const LONGEST_NAME = 100;
+
+/** None for text that isn't a valid pattern, and for one that could take very long. */
+function namesMatching(pattern: string, scripts: Scripts): string[] {
+  const repetitions = pattern.replace(/\\./g, '').match(/[*+?{]/g) ?? [];
+  if (repetitions.length > 2 || /\)[*+?{]/.test(pattern)) return [];
   try {
-    return new RegExp(pattern).test(text);
+    const form = new RegExp(pattern);
+    const names = Object.keys(scripts).slice(0, MOST_NAMES);
+    return names.filter((name) => name.length <= LONGEST_NAME && form.test(name));
   } catch {
-    return false;
+    return [];
   }
 }
 
 interface ScriptCall {
   name: string;
-  /** Assignments in front of it, as written. */
-  settings: string[];
   /** A coverage tool in front of it, as written (`c8 --100 `); mostly empty. */
   wrapper: string;
   /** Further arguments, as written. */
@@ -91,12 +119,11 @@ const RUN = new Set(['run', 'run-script']);
 const QUIET = new Set(['-s', '--silent', '--quiet']);
 
 function scriptCall(script: string, words: ShellCommand, scripts: Scripts): ScriptCall | null {
-  const begin = words.findIndex((word) => !isAssignment(word.text) && !/^cross-env(-shell)?$/.test(word.text));
+  const begin = programAt(words);
   const isWrapped = COVERAGE.test(words[begin]?.text ?? '');
   const first = isWrapped ? words.findIndex(({ text }, at) => at > begin && MANAGERS.has(text)) : begin;
   const manager = words[first]?.text ?? '';
   if (first < 0 || !MANAGERS.has(manager)) return null;
-  const settings = words.slice(0, begin).filter((word) => isAssignment(word.text));
   let at = first + 1;
   const skipQuiet = (): void => {
     while (QUIET.has(words[at]?.text ?? '')) at += 1;
@@ -120,7 +147,6 @@ function scriptCall(script: string, words: ShellCommand, scripts: Scripts): Scri
   const next = words[at];
   return {
     name,
-    settings: settings.map((word) => script.slice(word.start, word.end)),
     wrapper: isWrapped ? script.slice(words[0]?.start, words[first]?.start) : '',
     rest: next === undefined || last === undefined ? '' : script.slice(next.start, last.end),
   };

@@ -86,4 +86,6 @@ export interface TestSuite {
   /** True for tests and for files that only tests use: fixtures, snapshots, test set-up. */
   isTestFile(path: string): boolean;
   run(options: TestRunOptions): Promise<TestRun>;
+  /** Whether the project's build runs before the tests from now on; absent: there is none, or a command is configured. */
+  readonly buildFirst?: (isWanted: boolean) => void;
 }

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../core/json.ts';
+import { nodeManager } from '../process/setup.ts';
 import { manifestText } from '../process/text-file.ts';
 import { isRunnableTest } from './test-files.ts';
 
@@ -104,6 +105,7 @@ const packageSchema = z.object({
   scripts: texts,
   dependencies: texts,
   devDependencies: texts,
+  packageManager: z.string().optional().catch(undefined),
   jest: z.unknown().optional(),
 });
 
@@ -111,6 +113,8 @@ export interface PackageJson {
   scripts: Readonly<Record<string, string>>;
   /** All dependencies and dev dependencies; `jest` also if package.json only configures it. */
   dependencies: ReadonlySet<string>;
+  /** The field `packageManager`. */
+  manager: string | undefined;
 }
 
 /** Null if it is missing or unreadable. */
@@ -119,6 +123,7 @@ function readPackageJson(text: string): PackageJson | null {
   if (found === undefined) return null;
   const { scripts, dependencies, devDependencies, jest } = found;
   return {
+    manager: found.packageManager,
     scripts: Object.fromEntries(
       Object.entries(scripts).flatMap(([name, script]) => (typeof script === 'string' ? [[name, script]] : [])),
     ),
@@ -128,10 +133,12 @@ function readPackageJson(text: string): PackageJson | null {
   };
 }
 
-/** The command in front of `test`, chosen by the lock file at the top. */
-export function packageManager(top: readonly string[]): string {
-  const managers = { 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn', 'bun.lock': 'bun run', 'bun.lockb': 'bun run' };
-  return Object.entries(managers).find(([lock]) => top.includes(lock))?.[1] ?? 'npm';
+/** How a person starts a script of a package. `above`: the top of its monorepo, which may hold the lock file. */
+export function scriptCommand(own: Project, name: string, above: Project = own): string {
+  const names = new Set([...own.top, ...above.top]);
+  const { manager } = nodeManager(names, own.packageJson?.manager ?? above.packageJson?.manager);
+  // `bun test` is bun's own runner.
+  return name === 'test' && manager !== 'bun' ? `${manager} test` : `${manager} run ${name}`;
 }
 
 /** The major version of an installed package; null if it isn't installed. */

@@ -17,15 +17,10 @@ export interface RunPlace {
   report: (() => Promise<string[]>) | null;
 }
 
-/** The changes to a command that make the runner write its report. */
-export interface Instrumentation {
-  /** Changed arguments of the script's calls. */
-  changes?: ReadonlyMap<RunnerCall, CallChange>;
-  env?: Readonly<Record<string, string>>;
-  /** Whether it makes the runner measure coverage. */
-  measures?: boolean;
-  /** Merge stderr into stdout, to keep the order of the lines. */
-  mergesStreams?: boolean;
+/** What a run is asked for. */
+export interface RunWish {
+  coverage: boolean;
+  ask: Ask;
 }
 
 export interface RunOutput {
@@ -73,9 +68,18 @@ export interface Runner {
   readonly leaves?: readonly string[];
   /** It reads the runner's stdout, which a script may pipe into a formatter (`tape x | tap-spec`). */
   readonly readsStdout?: boolean;
+  /** Its stderr is merged into stdout, to keep the order of the lines. */
+  readonly mergesStreams?: boolean;
   /** Restricts a call to some test files; null: it can't, so all tests run. */
   select?(call: RunnerCall, files: readonly string[]): CallChange | null;
-  instrument(script: TestScript, place: RunPlace, coverage: boolean, ask: Ask): Promise<Instrumentation>;
+  /** Makes a call write its report; `index` separates the reports of several calls. */
+  change?(call: RunnerCall, index: number, place: RunPlace, wish: RunWish): CallChange | Promise<CallChange>;
+  /** The variables of a run. `measures`: they make the runner measure coverage. */
+  environment?(
+    script: TestScript,
+    place: RunPlace,
+    wish: RunWish,
+  ): Promise<{ env: Readonly<Record<string, string>>; measures?: boolean }>;
   /** Null: no report. */
   read(place: RunPlace, output: RunOutput, script: TestScript, ask: Ask): Promise<Report | null>;
   /** The readable text of an output line; null: hide the line. If absent, all lines are shown unchanged. */
@@ -85,14 +89,4 @@ export interface Runner {
    * exist yet; null: not an error of this runner's language.
    */
   isMissingCode?(failure: LoadFailure, changes: Changes, worktree: string): boolean | null;
-}
-
-/** Computes the change of each call of a runner; `index` separates the reports of several calls. */
-export async function changedCalls(
-  script: TestScript,
-  runner: RunnerName,
-  change: (call: RunnerCall, index: number) => CallChange | Promise<CallChange>,
-): Promise<ReadonlyMap<RunnerCall, CallChange>> {
-  const calls = script.calls.filter((call) => call.runner === runner);
-  return new Map(await Promise.all(calls.map(async (call, index) => [call, await change(call, index)] as const)));
 }

@@ -191,6 +191,8 @@ export interface CallChange {
   first?: readonly string[];
   /** Appended after all other arguments, but before a `--`. */
   last?: readonly string[];
+  /** It makes the runner measure coverage. */
+  measures?: boolean;
   /** A command that runs if the call fails. The failure then no longer stops the rest of the script. */
   onFailure?: string;
   /** A file that receives a copy of the output if the call is piped into another program. */

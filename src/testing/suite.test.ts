@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TestSettings } from '../core/config.ts';
 import { isProcessAlive } from '../process/process-tree.ts';
 import { detectTests } from './detect.ts';
-import type { TestRun, TestRunOptions } from './port.ts';
+import type { TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { isMissingCode } from './runners.ts';
 
 /*
@@ -38,13 +38,19 @@ async function write(files: Record<string, string>): Promise<void> {
 }
 
 async function run(options: Partial<TestRunOptions> = {}, settings: Partial<TestSettings> = {}): Promise<TestRun> {
+  const suite = await open(settings);
+  return await suite.run({ signal: new AbortController().signal, ...options });
+}
+
+async function open(settings: Partial<TestSettings> = {}, paths: string[] = []): Promise<TestSuite> {
   const { PATH = '', HOME = '' } = process.env;
   const kept = ['CARGO_HOME', 'RUSTUP_HOME', 'GOPATH', 'GOCACHE'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  const suite = await detectTests({
+  return await detectTests({
     directory,
+    paths,
     settings: { command: null, runner: null, report: null, coverage: null, files: [], timeoutMs: 60_000, ...settings },
     env: { PATH: `${join(ours, '.bin')}:${PATH}`, HOME, ...Object.fromEntries(kept) },
     scratch: join(base, 'scratch'),
@@ -52,7 +58,6 @@ async function run(options: Partial<TestRunOptions> = {}, settings: Partial<Test
     onProgress: () => undefined,
     onGroup: (_, ended) => groups.push(ended),
   });
-  return await suite.run({ signal: new AbortController().signal, ...options });
 }
 
 const brief = (found: TestRun): string[] => found.cases.map(({ file, name, outcome }) => `${outcome} ${file}: ${name}`);
@@ -119,6 +124,30 @@ describe('node:test', () => {
     const found = await run({ lacksCode: true });
     expect(found).toMatchObject({ outcome: 'failed', command: 'npm test' });
     expect(found.loadFailures.map(({ file }) => file)).toEqual(['test/missing.test.js']);
+  });
+
+  test('the build of a monorepo runs before the tests of a package once it is wanted; its failure is one', async () => {
+    const signal = new AbortController().signal;
+    const files = {
+      'package.json': '{"scripts":{"build":"node build.cjs"}}',
+      'build.cjs': "require('fs').cpSync('packages/a/src', 'packages/a/dist', { recursive: true });",
+      'packages/a/package.json': '{"type":"module","scripts":{"test":"node --test"}}',
+      'packages/a/src/a.js': 'export const a = 1;\n',
+      'packages/a/a.test.js': `import test from 'node:test'; import '../a/dist/a.js'; test('a', () => {});`,
+    };
+    await write(files);
+    const suite = await open({}, ['packages/a/a.test.js']);
+    expect(await suite.run({ signal })).toMatchObject({ outcome: 'failed', cases: [] });
+    suite.buildFirst?.(true);
+    const command = 'npm run build && cd packages/a && npm test';
+    expect(suite.command).toBe(command);
+    expect(await suite.run({ signal })).toMatchObject({ outcome: 'passed', command, loadFailures: [] });
+    await write({ 'build.cjs': "throw new Error('no compiler')" });
+    const broken = await suite.run({ signal });
+    expect(brief(broken)).toEqual(['passed packages/a/a.test.js: a']);
+    expect(broken).toMatchObject({ outcome: 'failed', loadFailures: [{ file: null }] });
+    expect(broken.loadFailures[0]?.message).toMatch(/^npm run build:[^]*Error: no compiler/);
+    expect((await open({ command: 'node --test' })).buildFirst).toBeUndefined();
   });
 
   test('files that can not be loaded are told from tests, with the reason', async () => {

@@ -1,16 +1,23 @@
 import { existsSync } from 'node:fs';
-import { glob, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { join, posix, resolve } from 'node:path';
+import { join, posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../process/program.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
-import type { TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
+import type { LoadFailure, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
 import { parseLcov } from './reports/coverage.ts';
-import { createPathInWorktree, fileIn, reportText, textsIn } from './reports/report.ts';
-import type { Ask, Instrumentation, Report, Runner, RunOutput, RunPlace } from './runner.ts';
+import {
+  createPathInWorktree,
+  loadMessage,
+  reportText,
+  textsIn,
+  type WrittenFiles,
+  watchWritten,
+} from './reports/report.ts';
+import type { Ask, Report, Runner, RunOutput, RunPlace, RunWish } from './runner.ts';
 import { testScript } from './runners.ts';
 import {
   type CallChange,
@@ -38,6 +45,8 @@ export interface SuiteOptions {
   command: string;
   /** The command with npm scripts expanded, so that arguments can be inserted. */
   script: string;
+  /** Builds what the tests need, as typed at the top of the worktree; null: no such script. */
+  build: string | null;
   onLine: (line: string, stream: 'stdout' | 'stderr') => void;
   /** Hides secrets in the lines. */
   mask?: (text: string) => string;
@@ -53,14 +62,24 @@ const ASK_TIMEOUT_MS = 120_000;
 /** Bounds the kept stderr; `runProgram` bounds stdout itself. */
 const KEEP_STDERR_CHARS = 4_000_000;
 
-export function createSuite(options: SuiteOptions): TestSuite {
-  const { settings, runner, folder } = options;
+export function createSuite(given: SuiteOptions): TestSuite {
+  const { settings, runner, folder } = given;
+  const options = { ...given, build: null as string | null };
   return {
     runner: runner.name,
-    command: fromTop(folder, options.command),
+    get command() {
+      return builtFirst(options, fromTop(folder, options.command));
+    },
     folders: [folder],
     fetchesFirst: options.sandbox !== undefined && FETCHING.has(runner.name),
     isTestFile: createIsTestFile(settings.files),
+    ...(given.build === null
+      ? {}
+      : {
+          buildFirst(isWanted: boolean) {
+            options.build = isWanted ? given.build : null;
+          },
+        }),
     async run(wish) {
       const { files, coverage, signal } = wish;
       const first = await runAlone(options, wish);
@@ -84,8 +103,12 @@ function scriptReached({ runner, script }: SuiteOptions): string | null {
   return reached === script ? null : reached;
 }
 
-function fromTop(folder: string, command: string): string {
+export function fromTop(folder: string, command: string): string {
   return folder === '' ? command : `cd ${shellQuoted(folder)} && ${command}`;
+}
+
+function builtFirst({ build }: Pick<SuiteOptions, 'build'>, command: string): string {
+  return build === null ? command : `${build} && ${command}`;
 }
 
 interface MeasuredRun extends TestRun {
@@ -155,18 +178,23 @@ async function runOnce(
     (env: Readonly<Record<string, string>>): Ask =>
     async (command) =>
       (await runScript(options, command, { env, sandbox, timeoutMs, signal: wish.signal })).output;
-  const prepared = await runner.instrument(selected, place, measures, asking(options.env));
-  const env = { ...options.env, ...prepared.env };
-  const changed = withCallsChanged(selected.text, withCopies(selected, runner, prepared.changes, scratch));
+  const asked = { coverage: measures, ask: asking(options.env) };
+  const set = await runner.environment?.(selected, place, asked);
+  const env = { ...options.env, ...set?.env };
+  const changes = await callChanges(selected, runner, place, asked);
+  const changed = withCallsChanged(selected.text, changes);
 
   const tail = createOutputKeeper();
-  const command = prepared.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed;
-  const how = { env, sandbox, timeoutMs: settings.timeoutMs, signal: wish.signal };
-  const program = await runScript(options, command, how, (line, stream) => {
-    const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
-    if (said === null) return;
+  const show: SuiteOptions['onLine'] = (said, stream) => {
     options.onLine(said, stream);
     tail.push(withoutSequences(said));
+  };
+  const bounds = { sandbox, timeoutMs: settings.timeoutMs, signal: wish.signal };
+  const unbuilt = await buildFailures(options, { ...bounds, env: options.env }, show);
+  const command = runner.mergesStreams === true ? `{ ${changed}\n} 2>&1` : changed;
+  const program = await runScript(options, command, { ...bounds, env }, (line, stream) => {
+    const said = stream === 'stdout' && runner.line !== undefined ? runner.line(line) : line;
+    if (said !== null) show(said, stream);
   });
   const [failure] = (await reportText(join(scratch, EXIT_CODES), scratch)).split('\n');
   const exitCode = failure ? Number(failure) : program.ended.exitCode;
@@ -174,7 +202,9 @@ async function runOnce(
   const piped = await textsIn(scratch, PIPED);
   const stdout = piped.length === 0 ? program.output.stdout : piped.join('\n');
   const output = { ...program.output, stdout, exitCode };
-  const found = await runner.read(place, output, selected, asking(env));
+  const read = await runner.read(place, output, selected, asking(env));
+  const found =
+    unbuilt.length === 0 ? read : { cases: [], ...read, loadFailures: [...unbuilt, ...(read?.loadFailures ?? [])] };
   const coverage =
     wish.coverage !== true ? null : lcov === null ? (found?.coverage ?? null) : await configuredCoverage();
   const isThere = (path: string): boolean => existsSync(join(directory, path));
@@ -184,14 +214,14 @@ async function runOnce(
   const withFile = <T extends { file: string | null }>(of: T): T =>
     of.file === null ? of : { ...of, file: fromWorktree(of.file) };
   return {
-    command: fromTop(folder, selected.text === script ? options.command : selected.text),
+    command: builtFirst(options, fromTop(folder, selected.text === script ? options.command : selected.text)),
     outcome: outcomeOf(ended, found),
     exitCode: ended.exitCode,
     durationMs: ended.durationMs,
     cases: (found?.cases ?? []).map(withFile),
     loadFailures: (found?.loadFailures ?? []).map(withFile),
     coverage: coverage?.map((of) => ({ ...of, file: fromWorktree(of.file) })) ?? null,
-    isMeasured: prepared.measures === true,
+    isMeasured: [set, ...changes.values()].some((change) => change?.measures === true),
     tail: tail.text() || ended.tail,
   };
 
@@ -201,27 +231,40 @@ async function runOnce(
   }
 }
 
+/** Runs the build, if one is wanted. The tests run even if it fails: code that is missing on purpose can break it. */
+async function buildFailures(
+  options: SuiteOptions,
+  how: Parameters<typeof runScript>[2],
+  show: SuiteOptions['onLine'],
+): Promise<LoadFailure[]> {
+  const { build } = options;
+  if (build === null) return [];
+  const { output } = await runScript({ ...options, folder: '' }, build, how, show);
+  if (output.exitCode === 0) return [];
+  return [{ file: null, message: loadMessage(`${build}:\n${output.stdout}\n${output.stderr}`) }];
+}
+
 const EXIT_CODES = 'exit-codes';
 const PIPED = /^piped-\d+\.out$/;
 
 /**
- * Adds what every runner needs. If a script starts the runner several times, a failure of one call must not keep the others
- * from running. Output that is piped into a formatter is copied, because the formatter's own output can't be read.
+ * The runner's own changes, and what all runners need. If a script starts the runner several times, a failure of one call
+ * must not keep the others from running. Output that is piped into a formatter is copied, because the formatter's own output
+ * can't be read.
  */
-function withCopies(
+async function callChanges(
   { calls }: TestScript,
   runner: Runner,
-  changes: Instrumentation['changes'],
-  scratch: string,
-): ReadonlyMap<RunnerCall, CallChange> {
+  place: RunPlace,
+  wish: RunWish,
+): Promise<ReadonlyMap<RunnerCall, CallChange>> {
   const own = calls.filter(({ runner: name }) => name === runner.name);
-  const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellQuoted(join(scratch, EXIT_CODES))}` };
-  return new Map(
-    own.map((call, index) => {
-      const copied = runner.readsStdout === true ? { copy: join(scratch, `piped-${index}.out`) } : {};
-      return [call, { ...changes?.get(call), ...several, ...copied }];
-    }),
-  );
+  const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellQuoted(join(place.folder, EXIT_CODES))}` };
+  const changed = own.map(async (call, index): Promise<[RunnerCall, CallChange]> => {
+    const copied = runner.readsStdout === true ? { copy: join(place.folder, `piped-${index}.out`) } : {};
+    return [call, { ...(await runner.change?.(call, index, place, wish)), ...several, ...copied }];
+  });
+  return new Map(await Promise.all(changed));
 }
 
 async function runScript(
@@ -291,41 +334,4 @@ export function noSuite(patterns: readonly string[]): TestSuite {
         tail: '',
       }),
   };
-}
-
-/** Distinguishes the files that a command writes from those that existed before. */
-interface WrittenFiles {
-  /** The texts of files that are new or changed. */
-  texts(): Promise<string[]>;
-  /** Removes files that didn't exist before. */
-  removeNew(): Promise<void>;
-}
-
-/**
- * Call it before the command. `pattern` is a path or glob relative to the directory. Files outside the worktree are neither
- * read nor removed, whatever the pattern or a symbolic link says.
- */
-async function watchWritten(directory: string, pattern: string, worktree: string): Promise<WrittenFiles> {
-  const statesNow = (): Promise<Map<string, string>> => statesOf(directory, pattern, worktree);
-  const before = await statesNow();
-  const changed = async (): Promise<string[]> =>
-    [...(await statesNow())].filter(([path, state]) => before.get(path) !== state).map(([path]) => path);
-  return {
-    texts: async () => await Promise.all((await changed()).map(async (path) => await reportText(path, worktree))),
-    async removeNew() {
-      for (const path of await changed()) if (!before.has(path)) await rm(path, { force: true });
-    },
-  };
-}
-
-async function statesOf(directory: string, pattern: string, worktree: string): Promise<Map<string, string>> {
-  const paths = /[*?[{]/.test(pattern) ? [] : [pattern];
-  if (paths.length === 0) for await (const path of glob(pattern, { cwd: directory })) paths.push(path);
-  const found = new Map<string, string>();
-  for (const path of paths.toSorted()) {
-    const place = await fileIn(resolve(directory, path), worktree);
-    const info = place === null ? null : await stat(place, { bigint: true }).catch(() => null);
-    if (place !== null && info !== null) found.set(place, `${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`);
-  }
-  return found;
 }

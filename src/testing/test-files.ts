@@ -17,7 +17,7 @@ const TESTS = {
   go: [/^(?!(?:.*\/)?testdata\/).*_test\.go$/],
   /** Integration tests only: unit tests are inside source files. */
   rust: [/(?:^|\/)tests\/[^/]+(?:\.rs|\/main\.rs)$/],
-  ruby: [/(?:^|\/)(?:tests?|test_[^/]*|[^/]*_(?:test|spec))\.rb$/],
+  ruby: [/(?:^|\/)(?:tests?|test_[^/]*|spec_(?!helper\.)[^/]*|[^/]*_(?:test|spec))\.rb$/],
   php: [/(?:^|\/)[^/]*Test\.php$/],
   jvm: [
     /^(?!(?:.*\/)?src\/main\/)(?:.*\/)?(?:Test[A-Z][^/]*|[^/]*(?:Tests?|TestCase|Spec|IT))\.(?:java|kt|groovy|scala)$/,

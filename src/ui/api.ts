@@ -1,7 +1,7 @@
 import type { LedgerEntry } from '../core/events.ts';
 import type { GateEvidence } from '../core/gate.ts';
-import type { Outlook } from '../core/outlook.ts';
 import type { PipelineName, StageName, WorkflowName } from '../core/paths.ts';
+import type { Outlook } from '../core/progress.ts';
 import type { RunSnapshot } from '../core/run-snapshot.ts';
 import type { Stage, Standing } from '../core/summary.ts';
 import type { Call, Spending } from '../core/timeline.ts';
@@ -9,8 +9,8 @@ import type { RunStanding } from '../run/history/run-history.ts';
 import type { KnownKey } from '../run/keys-file.ts';
 
 /*
- * What the server says and the pages show, as JSON. Types only: both sides are built from them. Every answer of `GET
- * /api/<path>` has its type in `Answers`; a report holds the same answers in a file.
+ * The JSON that the server sends and the pages show. Types only, shared by both sides. `Answers` has the type of each response to
+ * `GET /api/<path>`; a report contains the same responses.
  */
 
 export interface Answers {
@@ -31,12 +31,11 @@ export interface Answers {
 }
 
 export interface Overview {
-  /** Its name. */
   repository: string;
   version: string;
-  /** Nothing can be done from here, only looked at. */
+  /** The pages show everything and allow no actions. */
   readOnly: boolean;
-  /** Whose name decisions are recorded in. */
+  /** The name under which decisions are recorded. */
   person: string;
   /** When a report was written; null: this is the live page. */
   writtenAt: string | null;
@@ -53,10 +52,10 @@ export interface RunBrief {
   startedAt: string;
   finishedAt: string | null;
   items: number;
-  /** By status; those without one are not in it. */
+  /** By status; items without a status are not counted. */
   counts: Record<string, number>;
   costUsd: number | null;
-  /** The line to copy, where something failed. */
+  /** The command to copy; null: nothing failed. */
   retryCommand: string | null;
   /** What a person has to do before a retry. */
   changeFirst: string | null;
@@ -78,11 +77,11 @@ export interface InboxItem {
   sinceMs: number;
   costUsd: number;
   runs: number;
-  /** A decision that no run has used yet; it can be replaced. */
+  /** A decision that no run has used yet, so it can be replaced. */
   decided: string | null;
 }
 
-/** What a person reads before they decide. */
+/** What to read before a decision. */
 export interface QuestionDetail {
   /** The draft, or the change. */
   draft: Block[];
@@ -94,17 +93,17 @@ export interface QuestionDetail {
 export interface RunDetail {
   brief: RunBrief;
   snapshot: RunSnapshot;
-  /** Bytes of the run's events that are in the snapshot: the live page asks for what comes after. */
+  /** How many bytes of the run's events the snapshot covers. The live page asks for the rest. */
   offset: number;
   keys: KnownKey[];
   models: Record<string, string>;
-  /** Its files are not as it wrote them. */
+  /** Files of the run were changed after it wrote them. */
   isTampered: boolean;
 }
 
 export type Tone = 'plain' | 'good' | 'bad' | 'wait' | 'active';
 
-/** All that happened to an item, over all its runs. */
+/** Everything that happened to an item, over all runs. */
 export interface ItemStory {
   id: string;
   title: string;
@@ -112,12 +111,12 @@ export interface ItemStory {
   waitsFor: Standing['waitsFor'];
   reason: string | null;
   branch: string | null;
-  /** Where its branch is reviewed; null: nowhere that is known. */
+  /** The URL of its pull request; null: none is known. */
   pullRequest: string | null;
   costUsd: number;
   /** The newest first. */
   runs: { runId: string; workflow: PipelineName; status: string; startedAt: string }[];
-  /** Where it waits for a person. */
+  /** Its open question; null: it waits for nobody. */
   question: InboxItem | null;
   chapters: Chapter[];
   calls: (Call & { runId: string })[];
@@ -125,19 +124,19 @@ export interface ItemStory {
   transcripts: { path: string; step: string; runId: string }[];
 }
 
-/** One thing that happened, in its place in the story. */
+/** One event of the story. */
 export interface Chapter {
-  /** For links to it. */
+  /** The anchor for links. */
   key: string;
   title: string;
   tone: Tone;
   at: string | null;
-  /** Who, how long, how much; short. */
+  /** Short: who, how long, how much. */
   facts: readonly string[];
-  /** What came of it, in a line. */
+  /** The result in one line. */
   gist: string;
   blocks: readonly Block[];
-  /** Shown unfolded at first. */
+  /** Expanded at first. */
   isOpen: boolean;
 }
 
@@ -146,7 +145,7 @@ export type Block =
   | { type: 'diff'; title: string; files: DiffFile[] }
   | { type: 'ledger'; findings: readonly LedgerEntry[] }
   | { type: 'gate'; gate: GateEvidence }
-  /** What the models were shown; asked for when it is looked at. */
+  /** What the models were shown; loaded when it is expanded. */
   | { type: 'context'; path: string }
   | { type: 'points'; title: string; points: readonly string[] };
 
@@ -158,7 +157,7 @@ export interface ShownContext {
   leftOut: number;
 }
 
-/** A document: text, or a node with what it needs and what is inside. The page draws these and no others. */
+/** A part of a document: text, or a node with its attributes and children. The page renders no other nodes. */
 export type MarkdownNode =
   | string
   | ['p' | 'em' | 'strong' | 'del' | 'quote' | 'ul' | 'ol' | 'li' | 'table' | 'row' | 'cell', ...MarkdownNode[]]
@@ -175,7 +174,7 @@ export interface DiffFile {
   added: number;
   removed: number;
   hunks: DiffHunk[];
-  /** There is more than is shown. */
+  /** Some lines are not included. */
   isCut: boolean;
 }
 
@@ -185,10 +184,10 @@ export interface DiffHunk {
   rows: DiffRow[];
 }
 
-/** Before and after, beside each other. Plain text on both sides: the line is the same. */
+/** Before and after, side by side. If both are plain strings, the line is unchanged. */
 export type DiffRow = [oldLine: number | null, before: DiffText | null, newLine: number | null, after: DiffText | null];
 
-/** A line; or what is the same and what is not in turn, beginning with the same. */
+/** A line; or its unchanged and changed pieces in turn, starting with an unchanged one. */
 export type DiffText = string | string[];
 
 export const COLUMNS = [
@@ -207,7 +206,7 @@ export interface BoardItem {
   title: string;
   labels: readonly string[];
   column: (typeof COLUMNS)[number];
-  /** What it waits for, what went wrong, or where its result is; in a few words. */
+  /** Short: what it waits for, what went wrong, or where its result is. */
   note: string;
   costUsd: number;
   runId: string | null;
@@ -215,17 +214,17 @@ export interface BoardItem {
 
 export interface Money {
   spending: Spending[];
-  /** The dearest first. */
+  /** The most expensive first. */
   items: { id: string; title: string; costUsd: number }[];
   runs: { runId: string; workflow: PipelineName; startedAt: string; costUsd: number | null }[];
-  /** Of runs that are under way. */
+  /** For running runs. */
   outlooks: (Outlook & { runId: string })[];
   keys: KnownKey[];
-  /** Older runs that were not read, to answer in time. */
+  /** How many older runs were not read, to save time. */
   unreadRuns: number;
 }
 
-/* What a person does: the bodies of `POST /api/<name>`. Each is parsed by `server/actions.ts`. */
+/* The actions: bodies of `POST /api/<name>`, which `server/actions.ts` parses. */
 
 export interface Actions {
   decide: { body: DecideRequest; answer: Held };
@@ -245,18 +244,18 @@ export interface DecideRequest {
   change: string;
 }
 
-/** A decision that is recorded when its time is up, unless it is undone before. */
+/** A decision that is recorded at `dueAtMs` unless it is undone before. */
 export interface Held extends DecideRequest {
   key: string;
   dueAtMs: number;
   by: string;
 }
 
-/** What became of a decision that was held. */
+/** The result of a held decision. */
 export interface Settled {
   key: string;
   id: string;
-  /** Where it is recorded; null: it could not be, and `problem` says why. */
+  /** The file with the decision; null: it was not recorded, and `problem` says why. */
   recorded: string | null;
   problem: string | null;
 }
@@ -280,17 +279,17 @@ export interface PlanShown {
   costCeilingUsd: number | null;
   notes: string[];
   models: Record<string, string>;
-  /** As it would be typed. */
+  /** The same on a command line. */
   command: string;
 }
 
-/** What the live page is told without asking: the events of `GET /api/live`. */
+/** The events of `GET /api/live`. */
 export interface LiveMessages {
   /** Lines of a run's events, as they are stored. */
   events: string[];
   /** Lines of an item's log. */
   log: string[];
-  /** Something else than the run that is shown has changed: ask again. */
+  /** Something other than the displayed run has changed, so the other pages should reload. */
   overview: Overview;
   held: Held[];
   settled: Settled;

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { formatDuration } from '../core/duration.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { ITEM_STATUSES } from '../core/item.ts';
+import { visibleJson } from '../core/json.ts';
 import type { ItemState } from '../core/run-state.ts';
+import { costText, describeCounts } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
-import { asCode, asText } from '../documents/implementation/markdown-text.ts';
-import { tableOf } from '../documents/tables.ts';
+import { asCode, asText, tableOf } from '../markdown/writer.ts';
 import type { Project } from '../run/project.ts';
 import type { Answers, InboxItem, RunBrief, RunDetail } from './api.ts';
 import { createPages, maskAll, type Pages } from './data/pages.ts';
 import type { FoldedRun } from './data/runs.ts';
 import { builtPage, shell } from './server/assets.ts';
 
-/** A report is sent by mail and kept by build servers: it stays small, and is written in seconds. */
+/** Reports are mailed and kept by build servers, so they have to be small and quick to write. */
 const MOST_BYTES = 8 << 20;
 const MOST_MS = 3_000;
 
@@ -23,7 +23,7 @@ interface ReportOptions {
   now: Date;
 }
 
-/** A run as one file: the pages with the answers that they would ask a server for. Nothing of it is loaded from elsewhere. */
+/** A run as one file: the pages, with the responses that a server would give them. It loads nothing from elsewhere. */
 export async function htmlReport({ project, version, runId, now }: ReportOptions): Promise<string> {
   const startedMs = performance.now();
   const pages = createPages({ project, version, readOnly: true, writtenAt: now.toISOString() });
@@ -39,16 +39,16 @@ export async function htmlReport({ project, version, runId, now }: ReportOptions
   const run = answers[`run/${runId}`] as RunDetail | null;
   const inbox = answers['inbox'] as Answers['inbox'];
   for (const path of wanted(inbox, run)) {
-    // What is left out is named on the page, which asks for it in vain.
+    // The page says what is missing when it asks for it.
     if (bytes > MOST_BYTES || performance.now() - startedMs > MOST_MS) break;
     const answer = await answerOf(pages, path);
     if (answer !== null) add(path, answer);
   }
   const mask = maskAll(project);
-  return page(mask(JSON.stringify(answers)), `${overview.repository}, ${run?.brief.workflow ?? 'run'}`);
+  return page(mask(visibleJson(answers)), `${overview.repository}, ${run?.brief.workflow ?? 'run'}`);
 }
 
-/** What a reader looks at first: what waits for a person, what failed, then the rest; what models were shown last. */
+/** The most important first: waiting items, failed items, other items; then what the models were shown. */
 function wanted(inbox: readonly InboxItem[], run: RunDetail | null): string[] {
   const weight: Record<string, number> = { discuss: 0, succeeded: 2, skipped: 3 };
   const items = (run?.snapshot.items ?? []).toSorted(
@@ -62,14 +62,14 @@ function wanted(inbox: readonly InboxItem[], run: RunDetail | null): string[] {
   ];
 }
 
-/** Choosing them takes tenths of a second each. */
+/** Each takes tenths of a second. */
 const MOST_CONTEXTS = 10;
 
 async function answerOf(pages: Pages, path: string): Promise<unknown> {
   return pages.get(path).catch(() => null);
 }
 
-/** Script and style are in the file, each allowed by its hash; nothing else runs. */
+/** Script and style are in the file, each allowed by its hash. Nothing else may run. */
 async function page(data: string, title: string): Promise<string> {
   const { script, style } = await builtPage();
   const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
@@ -85,33 +85,30 @@ function inText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
-/** JSON in which no end of a script and no comment can stand, whatever a model wrote. */
+/** JSON without `<`, so that no text in it can end the script element. */
 function inScript(json: string): string {
   return json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }
 
-/** Comments have a limit, and readers another. */
+/** Comments have a maximum length. */
 const MOST_ROWS = 50;
 const LONGEST_NOTE = 200;
 
-/** A run as a comment: what came of it, what waits for a person, what failed and why. */
+/** A run as a comment: its results, what waits for a person, what failed and why. */
 export function markdownReport({ state, record }: FoldedRun, brief: RunBrief, isTampered = false): string {
   const items = [...state.items.values()];
-  const counts = ITEM_STATUSES.flatMap((status) => {
-    const many = state.counts[status] ?? 0;
-    return many === 0 ? [] : [`${many} ${status}`];
-  });
   const endMs = state.ended?.atMs ?? Date.parse(brief.finishedAt ?? brief.startedAt);
   const took =
     brief.state === 'running' ? 'under way' : formatDuration(Math.max(0, endMs - Date.parse(brief.startedAt)));
-  const cost = state.costUsd === null ? 'cost unknown' : `$${state.costUsd.toFixed(4)}`;
   const models = Object.entries(record.models).map(([role, model]) => `${role} ${asCode(model)}`);
   const waiting = items.filter(({ status }) => status === 'discuss');
   const failed = items.filter(({ status }) => status !== null && isFailure(status));
   return [
-    `## agentos ${brief.workflow}: ${counts.join(', ') || 'nothing has ended'}`,
-    `${items.length} item(s), ${cost}, ${took}${models.length === 0 ? '' : `; ${models.join(', ')}`}. Run ${asCode(brief.runId)}.`,
-    ...(isTampered ? [`**Files of this run are not as it wrote them:** \`agentos check --audit ${brief.runId}\``] : []),
+    `## agentos ${brief.workflow}: ${describeCounts(state.counts) || 'nothing has ended'}`,
+    `${items.length} item(s), ${costText(state.costUsd)}, ${took}${models.length === 0 ? '' : `; ${models.join(', ')}`}. Run ${asCode(brief.runId)}.`,
+    ...(isTampered
+      ? [`**Files of this run were changed after it wrote them:** \`agentos check --audit ${brief.runId}\``]
+      : []),
     ...section('Needs a person', waiting, ({ ends }) => ends.at(-1)?.reason ?? ''),
     ...section('Failed', failed, whyFailed),
     ...(brief.changeFirst === null ? [] : [`Before a retry: ${asText(brief.changeFirst)}.`]),
@@ -130,7 +127,7 @@ function section(title: string, items: readonly ItemState[], why: (item: ItemSta
   return [`### ${title}\n\n${[...lines, ...more(items.length)].join('\n')}`];
 }
 
-/** Of a landing: what is in, and what is out and why. */
+/** The branches of a landing: in, or out with the reason. */
 function branches(items: readonly ItemState[]): string[] {
   const landed = items.flatMap(({ parts }) => [...parts.values()].flatMap((part) => part.landed ?? []));
   if (landed.length === 0) return [];
@@ -164,7 +161,7 @@ function more(many: number): string[] {
   return many > MOST_ROWS ? [`- … and ${many - MOST_ROWS} more`] : [];
 }
 
-/** A line to copy; its fence is longer than any in it. */
+/** A code block; its fence is longer than any in the line. */
 function asBlock(line: string): string {
   const longest = Math.max(2, ...(line.match(/`+/g) ?? []).map((run) => run.length));
   const fence = '`'.repeat(longest + 1);

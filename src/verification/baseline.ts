@@ -52,8 +52,8 @@ export function whyNoBaseline(
   const count = (...outcomes: string[]): number => cases.filter(({ outcome }) => outcomes.includes(outcome)).length;
   const [broken] = loadFailures;
   if (broken !== undefined && count('passed') === 0) {
-    const where = broken.file ?? 'a test file';
-    return `no test passed, and ${loadFailures.length} file(s) could not be loaded, ${where} first: ${errorLine(broken.message)}`;
+    const where = broken.file === null ? '' : `, ${broken.file} first`;
+    return `no test passed, and ${loadFailures.length} file(s) could not be loaded${where}: ${errorLine(broken.message)}`;
   }
   if (count('passed', 'failed') > 0) return null;
   if (count('skipped') > 0) return 'no test ran: all of them are skipped';

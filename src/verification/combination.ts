@@ -1,5 +1,5 @@
 import { errorMessage } from '../core/reason.ts';
-import { oneLine } from '../documents/implementation/markdown-text.ts';
+import { oneLine } from '../markdown/writer.ts';
 import type { TestRun } from '../testing/port.ts';
 import type { Baseline } from './baseline.ts';
 import { brokenTests } from './green.ts';
@@ -33,8 +33,8 @@ export function brokenIn(run: TestRun, { baseline, proven, changed }: Combinatio
     key: `load\0${file ?? ''}`,
     text: `${file ?? 'a test file'} can't be loaded: ${errorMessage(message)}`,
   }));
-  const mayGo = (file: string): boolean => (file === '' ? changed.size > 0 : changed.has(file));
-  for (const [key, text] of brokenTests(run, baseline, mayGo)) broken.push({ key, text });
+  const mayDisappear = (file: string): boolean => (file === '' ? changed.size > 0 : changed.has(file));
+  for (const [key, text] of brokenTests(run, baseline, mayDisappear)) broken.push({ key, text });
   const known = new Set([...baseline.passed, ...baseline.others]);
   for (const [key, [test]] of Map.groupBy(
     run.cases.filter(({ outcome }) => outcome === 'failed'),

@@ -35,8 +35,11 @@ export function greenGate({ run, tests, baseline, scenarios, deleted, ranAgain =
   for (const test of wronglySkipped(tests, scenarios)) problems.push(`${testTitle(test)} is skipped`);
   if (nothing === null) {
     const missing = missingScenarios(scenarios, tests, details);
-    // Missing tests may be in the file that can't be loaded.
-    if (notLoaded.length === 0) problems.push(...missing);
+    // Missing tests may be in the file that can't be loaded, or in what failed without a name, even if it did so before.
+    const unnamed = run.loadFailures.find(({ file }) => file === null);
+    if (notLoaded.length === 0 && missing.length > 0 && unnamed !== undefined)
+      problems.push(`the new tests did not run: ${errorMessage(unnamed.message)}`);
+    else if (notLoaded.length === 0) problems.push(...missing);
     problems.push(...broken.values());
   }
   const { passed } = countsOfRun(run);
@@ -53,11 +56,11 @@ function missingScenarios(scenarios: readonly LldScenario[], tests: readonly Tes
   });
 }
 
-/** The problem of each test that passed before and doesn't now, by key. `mayGo`: whether tests of a file may disappear. */
+/** The problem of each test that passed before and doesn't now, by key. `mayDisappear`: whether tests of a file may disappear. */
 export function brokenTests(
   run: TestRun,
   { passed }: Pick<Baseline, 'passed'>,
-  mayGo: (file: string) => boolean,
+  mayDisappear: (file: string) => boolean,
 ): Map<string, string> {
   const now = Map.groupBy(run.cases, testKey);
   const found = new Map<string, string>();
@@ -69,7 +72,7 @@ export function brokenTests(
     const isGone = tests.length === 0 && run.loadFailures.length === 0;
     if (failed !== undefined) found.set(key, `passed before and fails now: ${errorMessage(failed.message ?? '')}`);
     else if (tests.length > 0 && passing === 0) found.set(key, 'passed before and is skipped now');
-    else if (!mayGo(key.split('\0')[0] ?? '') && (isGone || (tests.length > 0 && passing < before)))
+    else if (!mayDisappear(key.split('\0')[0] ?? '') && (isGone || (tests.length > 0 && passing < before)))
       found.set(key, isGone ? 'passed before and is gone' : `passed ${before} times before, and ${passing} now`);
   }
   return new Map([...found].map(([key, wrong]) => [key, `${titleOfKey(key)} ${wrong}`]));

@@ -9,8 +9,9 @@ import { countOf, evidenceOf, testTitle, whyNothingRan } from './test-key.ts';
 
 export interface RedFacts {
   run: TestRun;
-  /** The tests written for this design. */
+  /** The tests written for this design, and their files. */
   tests: readonly TestCase[];
+  files: readonly string[];
   baseline: Baseline;
   scenarios: readonly LldScenario[];
   /** Ids of scenarios that must already pass before the code. */
@@ -29,6 +30,7 @@ export interface RedFacts {
 export function redGate({
   run,
   tests,
+  files,
   baseline,
   scenarios,
   guards,
@@ -73,7 +75,8 @@ export function redGate({
       problems.push(`${where} can't be loaded, for another reason than the missing code: ${why}`);
     }
   }
-  if (nothing === null && tests.length === 0 && failures.length === 0) problems.push('no new test was found');
+  if (nothing === null && tests.length === 0 && failures.length === 0)
+    problems.push(`no new test was found: ${run.command} runs none of ${files.join(', ')}`);
   const failed = tests.filter(({ outcome }) => outcome === 'failed').length;
   const guarded = tests.filter((test) => test.outcome === 'passed' && isForGuards(test, scenarios, guards)).length;
   return evidenceOf('red', run, { summary: redSummary(failed, failures.length, guarded), details, problems });

@@ -108,6 +108,7 @@ const red = (result: TestRun, tests: TestCase[], ...guards: string[]) =>
   redGate({
     run: result,
     tests,
+    files: [FILE],
     baseline: BASELINE,
     scenarios: SCENARIOS,
     guards: new Set(guards),
@@ -141,13 +142,14 @@ test('red: what could not be loaded before is nobody’s fault, and no new test 
   const evidence = redGate({
     run: run([OLD], { loadFailures: [{ file: 'test/old.test.js', message: 'x' }] }),
     tests: [],
+    files: [FILE],
     baseline,
     scenarios: SCENARIOS,
     guards: new Set(),
     changes: { added: [], modified: [] },
     worktree: WORKTREE,
   });
-  expect(evidence.problems).toEqual(['no new test was found']);
+  expect(evidence.problems).toEqual(['no new test was found: node --test runs none of test/item.test.js']);
 });
 
 test('red: the test of a guard passes before the code, and no other one may', () => {
@@ -219,6 +221,15 @@ test('green: of a file that can’t be loaded only that is said, not that its sc
   ];
   const { problems } = greenOf(run([OLD], { loadFailures }), []);
   expect(problems).toEqual([expect.stringContaining(`${FILE} can't be loaded: SyntaxError: Unexpected token\n`)]);
+});
+
+test('green: new tests that did not run because a module fails, as before, are told with its reason', () => {
+  const loadFailures = [{ file: null, message: 'It exited with 1.\n[ERROR] No such plugin' }];
+  const before = baselineOf(run([OLD], { loadFailures }));
+  const facts = { tests: [], scenarios: SCENARIOS, deleted: new Set<string>() };
+  const { problems } = greenGate({ run: run([OLD], { loadFailures }), baseline: before, ...facts });
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(/^the new tests did not run: \[ERROR\] No such plugin\n/);
 });
 
 test('a baseline of which half of the files can’t be loaded is a warning, with the numbers', () => {

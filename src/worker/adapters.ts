@@ -1,20 +1,20 @@
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import type { AgentOptions } from '../agent/create.ts';
 import type { Explore } from '../agent/port.ts';
-import { createTranscripts, type OpenTranscript } from '../agent/transcript.ts';
+import { createTranscripts } from '../agent/transcript.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
-import { AgentosError, type ErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, revived } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
 import type { Landing } from '../core/landing.ts';
 import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
-import { type Paths, pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
+import { pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
 import type { Reaction } from '../core/reaction.ts';
 import { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
-import type { CallLimits } from '../models/call-bounds.ts';
 import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
 import { packageRoot } from '../process/package-root.ts';
@@ -66,37 +66,8 @@ export interface ItemInput {
   reaction?: Reaction;
 }
 
-/** What all adapters of an item are made from. */
-export interface ItemTools {
-  task: TaskContext;
-  workflow: WorkflowName;
-  id: ItemId;
-  input: ItemInput;
-  paths: Paths;
-  git: Git;
-  /** For git and the models' commands. */
-  env: Record<string, string>;
-  mask: (text: string) => string;
-  /** Undefined: programs of the item run without one. */
-  sandbox: OpenSandbox | undefined;
-  transcripts: OpenTranscript;
-  /** The options of every call of a model or an agent. */
-  calling: CallLimits & {
-    token: Secret;
-    endpointOf: (vendor: VendorName) => string | undefined;
-    sandbox: OpenSandbox | undefined;
-    onGroup: TaskContext['group'];
-    mask: (text: string) => string;
-  };
-}
-
-export interface Adapters extends ItemTools {
-  costOf: ItemParts['costOf'];
-  /** What models are shown of the repository at a commit. */
-  repositoryContext: (commit: string, asked: AskedContext) => Promise<RepositoryContext>;
-  /** Announces the item, and creates its context. */
-  start(facts: Pick<ItemParts, 'title' | 'hash'>): Promise<ItemContext>;
-}
+export type ItemTools = ReturnType<typeof toolsOf>;
+export type Adapters = ReturnType<typeof adaptersOf>;
 
 /** A task with its adapters, which are closed however it ends. */
 export function itemTask(workflow: WorkflowName, run: (adapters: Adapters) => Promise<TaskResult>): Task {
@@ -111,7 +82,8 @@ export function itemTask(workflow: WorkflowName, run: (adapters: Adapters) => Pr
   };
 }
 
-function toolsOf(task: TaskContext, workflow: WorkflowName): ItemTools {
+/** What all adapters of an item are made from. */
+function toolsOf(task: TaskContext, workflow: WorkflowName) {
   // Parent and worker are one build, and the parent typed it: see `run/pipeline.ts`.
   const input = task.input as ItemInput;
   const { id, config, repository, base } = input;
@@ -119,10 +91,11 @@ function toolsOf(task: TaskContext, workflow: WorkflowName): ItemTools {
   const env = withoutSecrets(process.env, [], config.passEnvironment);
   const git = createGit(repository, env);
   const mask = createFingerprintMask(input.fingerprints);
+  const home = paths.home(workflow, id);
   const { app } = config.remote;
   const sandbox = openSandbox(input.sandbox, {
     paths,
-    home: paths.home(workflow, id),
+    home,
     git,
     config,
     // The private key of the GitHub App may be anywhere.
@@ -131,30 +104,25 @@ function toolsOf(task: TaskContext, workflow: WorkflowName): ItemTools {
     onNotice: (text) => task.emit({ type: 'notice', text }),
   });
   const { idleTimeoutMs, callTimeoutMs, maxQuotaWaitMs } = config.bounds;
-  return {
-    task,
-    workflow,
-    id,
-    input,
-    paths,
-    git,
+  const calling: AgentOptions = {
+    idleTimeoutMs,
+    // For the worker a wait for quota is part of the call; the gateway has a separate bound for it.
+    ceilingMs: callTimeoutMs + maxQuotaWaitMs,
+    token: new Secret(input.token ?? ''),
+    endpointOf: (vendor) => input.endpoints[vendor],
     env,
-    mask,
     sandbox,
+    onGroup: task.group,
+    mask,
+    home,
+    caches: paths.caches,
+    // Logins are shared by repositories: the folder of all their work folders, if there is one.
+    ownLogins: { agents: config.ownLogins, locks: paths.work === base ? paths.locks : dirname(paths.work) },
     transcripts: createTranscripts(paths.run(input.runId).transcripts(workflow, id), (text) =>
       mask(input.token === null ? text : text.replaceAll(input.token, MASK)),
     ),
-    calling: {
-      idleTimeoutMs,
-      // For the worker a wait for quota is part of the call; the gateway has a separate bound for it.
-      ceilingMs: callTimeoutMs + maxQuotaWaitMs,
-      token: new Secret(input.token ?? ''),
-      endpointOf: (vendor) => input.endpoints[vendor],
-      sandbox,
-      onGroup: task.group,
-      mask,
-    },
   };
+  return { task, workflow, id, input, paths, git, env, mask, sandbox, calling };
 }
 
 /** The module is loaded when a program is first started in a sandbox. */
@@ -167,8 +135,8 @@ function openSandbox(tool: SandboxTool | null, options: Omit<ItemSandboxOptions,
   };
 }
 
-function adaptersOf(tools: ItemTools, programs: ItemPrograms): Adapters {
-  const { task, workflow, id, input, paths, git, env, mask, calling } = tools;
+function adaptersOf(tools: ItemTools, programs: ItemPrograms) {
+  const { task, workflow, id, input, paths, git, mask, calling } = tools;
   const { config } = input;
   const { emit, journal, signal } = task;
   const costOf = (spec: string, usage: Usage): number | null => {
@@ -181,7 +149,6 @@ function adaptersOf(tools: ItemTools, programs: ItemPrograms): Adapters {
     if (known !== undefined) return known;
     const created = createProvider(parseModelSpec(spec), {
       ...calling,
-      env,
       onLine: (line) => emit({ type: 'output-line', stream: 'stderr', line: mask(line) }),
       offline: offlineProvider,
       agent: programs.agent,
@@ -193,8 +160,11 @@ function adaptersOf(tools: ItemTools, programs: ItemPrograms): Adapters {
   return {
     ...tools,
     costOf,
-    repositoryContext: (commit, asked) => buildContext(tools, commit, asked),
-    async start({ title, hash }) {
+    /** What models are shown of the repository at a commit. */
+    repositoryContext: (commit: string, asked: AskedContext) => buildContext(tools, commit, asked),
+    /** Announces the item, and creates its context. */
+    async start(facts: Pick<ItemParts, 'title' | 'hash'>): Promise<ItemContext> {
+      const { title, hash } = facts;
       emit({ type: 'item-started', title, attempt: task.attempt, reusedSteps: journal.steps().length });
       return createItem({
         workflow,
@@ -300,7 +270,7 @@ async function buildContext(
   if (end.exitCode === 0) {
     const answer = JSON.parse(end.stdout) as ContextAnswer;
     if ('context' in answer) return { ...answer.context, text: mask(answer.context.text) };
-    throw new AgentosError(answer.error.problem, { retry: answer.error.retry });
+    throw revived(answer.error);
   }
   const { exitCode, signal } = end;
   const detail = end.timedOut ? 'reading the repository took too long' : end.tail;

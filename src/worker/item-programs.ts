@@ -1,8 +1,6 @@
 import { dirname, relative } from 'node:path';
-import type { OwnLogins } from '../agent/programs/own-login.ts';
 import { boundedLines, listed } from '../core/lines.ts';
-import type { AgentName, AgentSpec } from '../core/model-spec.ts';
-import type { Paths } from '../core/paths.ts';
+import type { AgentSpec } from '../core/model-spec.ts';
 import { lookOutside } from '../git/checkout-watch.ts';
 import type { ReadingWorktree } from '../git/worktree/reading.ts';
 import type { Provider } from '../models/port.ts';
@@ -18,13 +16,8 @@ export interface ItemPrograms extends Pick<ItemParts, 'checkout' | 'reading'> {
   close(): Promise<void>;
 }
 
-export function ownLogins(agents: readonly AgentName[], { base, work, locks }: Paths): OwnLogins {
-  // The folder of all repositories' work folders, if there is one: logins are shared by repositories.
-  return { agents, locks: work === base ? locks : dirname(work) };
-}
-
 export function createItemPrograms(tools: ItemTools): ItemPrograms {
-  const { task, workflow, id, input, paths, git, env, sandbox, mask, transcripts, calling } = tools;
+  const { task, workflow, id, input, paths, git, env, sandbox, mask, calling } = tools;
   const { emit } = task;
   const worktree = paths.worktree(workflow, id);
   const home = paths.home(workflow, id);
@@ -46,6 +39,7 @@ export function createItemPrograms(tools: ItemTools): ItemPrograms {
         ? createCheckoutGuard({
             verify: () => task.journal.check(),
             look: () => lookOutside({ repository: paths.repository, base: paths.base, worktree, git, except }),
+            events: paths.run(input.runId).events,
             worktree: hasWorktree ? worktree : null,
             onChanged: (files) =>
               emit({ type: 'notice', text: `changed in the checkout meanwhile, and not reverted: ${listed(files)}` }),
@@ -67,11 +61,7 @@ export function createItemPrograms(tools: ItemTools): ItemPrograms {
         const own = { env: process.env, home, caches, pass: input.config.passEnvironment, keys: [], git };
         const agent = createAgentProvider(spec, {
           ...calling,
-          home,
-          caches,
-          ownLogins: ownLogins(input.config.ownLogins, paths),
           envIn: (directory) => itemEnvironment({ ...own, worktree: directory, isSetUp: false }),
-          transcripts,
           onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
         });
         return agent.complete(request);

@@ -23,13 +23,13 @@ import { showNamed, showToolchains } from '../process/sandbox/toolchains.ts';
 export interface ItemSandboxOptions {
   tool: SandboxTool;
   paths: Paths;
-  /** Of the item. */
+  /** The item's home. */
   home: string;
   git: Git;
   config: Pick<Config, 'sandbox' | 'passEnvironment'>;
   /** Folders to hide, in addition to the repository and the state folder. */
   hidden: readonly string[];
-  /** Of the gateway. */
+  /** The gateway's URLs. */
   endpoints: readonly string[];
   onNotice: (text: string) => void;
 }

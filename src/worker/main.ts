@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, codeOf, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, codeOf, type ErrorRecord, revived, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
@@ -10,8 +10,7 @@ import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
-import { tracedJournal } from '../telemetry/traced.ts';
-import { below, capturesContent, createWorkerSpans } from '../telemetry/tracer.ts';
+import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
 import {
   type FromWorker,
@@ -73,10 +72,6 @@ interface Running {
 
 let running: Running | null = null;
 
-function revive({ problem, retry }: ErrorRecord): AgentosError {
-  return new AgentosError(problem, { retry });
-}
-
 const idleCollection = createIdleCollection(() => {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 });
@@ -112,15 +107,24 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
   }
 }
 
-/** Traced, and starts no further step once the signal has fired; stored results are still returned. */
+/**
+ * Has a span for every step that runs; a replayed one takes no time, and is an event of its attempt. Starts no further step once
+ * the signal has fired; stored results are still returned.
+ */
 function itemJournal(journal: Journal, stop: AbortSignal): Journal {
-  const traced = tracedJournal(journal);
   return {
-    ...traced,
+    location: journal.location,
+    has: (key) => journal.has(key),
+    steps: () => journal.steps(),
+    last: (name) => journal.last(name),
+    check: () => journal.check(),
+    remove: () => journal.remove(),
+    close: () => journal.close(),
     step: (key, run) =>
-      traced.step(key, (step) => {
+      journal.step(key, (step) => {
         stop.throwIfAborted();
-        return run(step);
+        const attributes = { 'agentos.step': key.name, 'agentos.step.earlier_starts': step.earlierStarts };
+        return traced(`step ${key.name}`, { attributes }, () => run(step));
       }),
   };
 }
@@ -225,11 +229,11 @@ process.on('message', (message: ToWorker) => {
       void runItem(message.item);
       return;
     case 'stop':
-      running?.stop.abort(revive(message.error));
+      running?.stop.abort(revived(message.error));
       return;
     case 'abort':
-      running?.stop.abort(revive(message.error));
-      running?.abort.abort(revive(message.error));
+      running?.stop.abort(revived(message.error));
+      running?.abort.abort(revived(message.error));
       return;
     case 'journal':
       pending.get(message.call)?.(message.answer);

@@ -1,4 +1,4 @@
-import { AgentosError, type ErrorRecord } from '../core/errors.ts';
+import { type ErrorRecord, revived } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { ReactionResult } from '../core/reaction.ts';
@@ -98,7 +98,7 @@ export function parentStore(ask: (request: JournalRequest) => Promise<JournalAns
   const asked = async (request: JournalRequest): Promise<StoredStep[]> => {
     const answer = await ask(request);
     if ('steps' in answer) return answer.steps;
-    throw new AgentosError(answer.error.problem, { retry: answer.error.retry });
+    throw revived(answer.error);
   };
   return {
     location: 'the journal of the item',

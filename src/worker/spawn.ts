@@ -28,7 +28,7 @@ export interface WorkerProcess {
   readonly stdout: Readable;
   readonly stderr: Readable;
   send(message: ToWorker): void;
-  /** Of the current item. */
+  /** The current item's listener. */
   onMessage: ((message: FromWorker) => void) | null;
   /** Resolves when the process has exited and its streams are closed. */
   readonly gone: Promise<WorkerExit>;

@@ -91,7 +91,7 @@ function failureOf(error: unknown, retry: 'transient' | 'permanent', prefix = ''
 }
 
 interface UserResult {
-  /** Of the task and its input. */
+  /** Identifies the task and its input. */
   key: string;
   result: unknown;
 }

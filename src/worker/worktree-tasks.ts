@@ -23,7 +23,6 @@ import { runLand } from '../workflow/land.ts';
 import { runReact } from '../workflow/react.ts';
 import type { WorktreeParts } from '../workflow/worktree-item.ts';
 import { type Adapters, itemTask } from './adapters.ts';
-import { ownLogins } from './item-programs.ts';
 
 export const implementTask = itemTask('implement', async (adapters) => {
   const { input, paths, id } = adapters;
@@ -74,7 +73,7 @@ async function removeHome({ workflow, id, paths }: Adapters): Promise<void> {
 }
 
 async function worktreeParts(adapters: Adapters): Promise<WorktreeParts> {
-  const { task, workflow, id, input, paths, git, env, sandbox, mask, transcripts, calling, costOf } = adapters;
+  const { task, workflow, id, input, paths, git, env, sandbox, mask, calling, costOf } = adapters;
   const { config } = input;
   await requireIdentity(git);
   await prepareWorkFolder(paths);
@@ -95,12 +94,8 @@ async function worktreeParts(adapters: Adapters): Promise<WorktreeParts> {
         createWriter(parseModelSpec(config.models.implementer), {
           ...calling,
           env: itemEnv,
-          home,
-          caches,
           maxRounds: config.implement.maxAgentRounds,
           costOf,
-          ownLogins: ownLogins(config.ownLogins, paths),
-          transcripts,
           offline: offlineWriter,
         }),
       ),

@@ -10,13 +10,6 @@ import { alreadyDoneReason, alreadyDoneRecord, createLineage, nextVersionNumber 
 import type { ImplementContext } from './worktree-item.ts';
 import type { Instead, Judgement } from './writing.ts';
 
-interface AlreadyDoneQuestion {
-  /** Asks whether a design whose new tests all pass before the code is already done; null: no. */
-  ask: (judgement: Judgement, round: number) => Promise<Instead | null>;
-  /** The end of the item, if the answer ended it. */
-  ended: () => ItemResult | null;
-}
-
 /**
  * If all new tests pass before the code, they are useless, or the work is done. The reviewer decides:
  *
@@ -27,7 +20,7 @@ interface AlreadyDoneQuestion {
 export function createAlreadyDoneQuestion(
   context: ImplementContext,
   { decider, repository }: { decider: Decider; repository: string },
-): AlreadyDoneQuestion {
+) {
   const { id, title, base, baseTree, git, prompts, worktree, emit, mask, paths, provider, models } = context;
   let ended: ItemResult | null = null;
   const end = (result: ItemResult): Instead => {
@@ -65,7 +58,8 @@ export function createAlreadyDoneQuestion(
   };
 
   return {
-    async ask({ tree, passing }, round) {
+    /** Asks whether a design whose new tests all pass before the code is already done; null: no. */
+    ask: async ({ tree, passing }: Judgement, round: number): Promise<Instead | null> => {
       if (passing === undefined || !provider('reviewer').isModel) return null;
       const diff = await worktree.diff(baseTree, tree);
       const parts = [
@@ -78,7 +72,7 @@ export function createAlreadyDoneQuestion(
       const { verdict } = review;
       const { evidence, problems } = await evidenceOf(reply, tree);
       const open = review.findings.filter(({ tier }) => tier < 3).map(({ text }) => text.split('\n')[0] ?? '');
-      const doubts = [...(isTrustworthy(review) ? [] : review.problems.map(({ message }) => message)), ...open];
+      const doubts = [...review.problems, ...open];
       if (evidence.length === 0) problems.push('no evidence');
       const said = `all new tests pass before the code; already done? The reviewer says ${verdict ?? 'nothing clear'}`;
       const against = verdict === 'APPROVED' ? [...doubts, ...problems] : [];
@@ -88,14 +82,9 @@ export function createAlreadyDoneQuestion(
 
       await keepReview(context, 1, reply);
       const questions = review.questionsForOrchestrator;
-      const reason = `all new tests pass before the code; is it already done?${questions.length === 0 ? '' : ` The reviewer asks: ${questions.join(' / ')}`}`;
-      const decision = await decider.ask({
-        reason,
-        text: diff,
-        review: reply,
-        obstacle: null,
-        openQuestions: questions,
-      });
+      const asks = questions.length === 0 ? '' : ` The reviewer asks: ${questions.join(' / ')}`;
+      const reason = `all new tests pass before the code; is it already done?${asks}`;
+      const decision = await decider.ask({ reason, text: diff, openQuestions: questions });
       switch (decision?.kind) {
         case undefined:
           await worktree.restore(tree);
@@ -108,6 +97,7 @@ export function createAlreadyDoneQuestion(
           return { failures: [`A person asks for this change: ${decision.change ?? decision.document}`] };
       }
     },
-    ended: () => ended,
+    /** The end of the item, if the answer ended it. */
+    ended: (): ItemResult | null => ended,
   };
 }

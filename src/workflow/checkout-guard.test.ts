@@ -24,6 +24,7 @@ function scene() {
   const watch = createCheckoutGuard({
     verify: () => undefined,
     look,
+    events: '/r/.agentos/runs/1/events.jsonl',
     worktree: '/worktree',
     onChanged: (names) => told.push(names),
   });

@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { createChainReader } from '../core/chain.ts';
 import { AgentosError } from '../core/errors.ts';
 import { WORKFLOWS } from '../core/paths.ts';
 import { eventSizes, nameOf, type OutsideKind, type OutsideView } from '../git/checkout-watch.ts';
@@ -19,6 +20,8 @@ interface CheckoutGuardOptions {
   /** Throws if another program wrote to the item's journal. */
   verify: () => void;
   look: () => Promise<OutsideView>;
+  /** The file with the events of this run. */
+  events: string;
   /** Null: the item has none. */
   worktree: string | null;
   /** Called with changes that don't fail the item, once for each file. */
@@ -35,7 +38,9 @@ export const NO_GUARD: CheckoutGuard = {
 /** A look at a large checkout takes time: a newer one is used again. */
 const FRESH_MS = 5_000;
 
-export function createCheckoutGuard({ verify, look, worktree, onChanged }: CheckoutGuardOptions): CheckoutGuard {
+export function createCheckoutGuard(options: CheckoutGuardOptions): CheckoutGuard {
+  const { verify, look, worktree, onChanged } = options;
+  const itemsOfRun = createItemReader(options.events);
   let last: { view: OutsideView; atMs: number } | null = null;
   let isUnchecked = false;
   const reported = new Set<string>();
@@ -52,7 +57,7 @@ export function createCheckoutGuard({ verify, look, worktree, onChanged }: Check
     const view = await look();
     last = { view, atMs: performance.now() };
     isUnchecked = false;
-    const { files, faults } = changesOutside(before, view);
+    const { files, faults } = changesOutside(before, view, itemsOfRun);
     if (faults.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree });
     report(files);
   };
@@ -85,32 +90,35 @@ export interface OutsideChanges {
 }
 
 /**
- * What was added, changed or deleted between two looks. `workedOn` is called only if files of another item changed that no run
- * was working on at either look.
+ * What was added, changed or deleted between two looks. Files of another item that a run worked on are no fault. The evidence for
+ * that is in files that an agent could write too, so they are reported unless it was this run: `itemsOfRun`, keys of its items.
  */
 export function changesOutside(
   before: OutsideView,
   after: OutsideView,
-  workedOn: (before: OutsideView) => ReadonlySet<string> = itemsWorkedOn,
+  itemsOfRun: () => ReadonlySet<string>,
 ): OutsideChanges {
   const changed: string[] = [];
   const isUnstaged = (name: string): boolean => !before.kinds.has(name) && after.kinds.get(name) === 'untracked';
   for (const [name, signature] of before.entries)
     if (after.entries.get(name) !== signature || isUnstaged(name)) changed.push(name);
   for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
+  const ownersOf = (name: string): readonly string[] => after.owners.get(name) ?? before.owners.get(name) ?? [];
   let touched: ReadonlySet<string> | null = null;
-  const isOfRun = (name: string): boolean => {
-    const owners = after.owners.get(name) ?? before.owners.get(name) ?? [];
-    if (owners.some((key) => before.busy.has(key) || after.busy.has(key))) return true;
-    if (owners.length === 0) return false;
-    touched ??= workedOn(before);
-    return owners.some((key) => touched?.has(key));
+  const isWorkedOn = (key: string): boolean => {
+    if (before.busy.has(key) || after.busy.has(key)) return true;
+    touched ??= itemsWorkedOn(before);
+    return touched.has(key);
   };
   // A person may delete the state folder; the next run makes it again.
   const ignoreFile = `${nameOf(after.repository, after.base)}/.gitignore`;
-  const isNoFault = (name: string): boolean => isOfRun(name) || (name === ignoreFile && !after.entries.has(name));
-  const files = changed.filter((name) => !isNoFault(name)).sort();
-  return { files, faults: files.filter((name) => isFault(kindIn(before, name), kindIn(after, name))) };
+  const isNoChange = (name: string): boolean =>
+    (name === ignoreFile && !after.entries.has(name)) ||
+    ownersOf(name).some((key) => isWorkedOn(key) && itemsOfRun().has(key));
+  const files = changed.filter((name) => !isNoChange(name)).sort();
+  const isFaulty = (name: string): boolean =>
+    isFault(kindIn(before, name), kindIn(after, name)) && !ownersOf(name).some(isWorkedOn);
+  return { files, faults: files.filter(isFaulty) };
 }
 
 /** Null: it does not exist. */
@@ -141,6 +149,34 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const EVENT = /^\{"at":"[^"]+","item":"([^"]+)","workflow":"([a-z]+)"/;
 
 /**
+ * The keys of the items in the events of a run, up to the first line that another program wrote. Each call reads what was appended
+ * since the last one.
+ */
+function createItemReader(file: string): () => ReadonlySet<string> {
+  const found = new Set<string>();
+  const chain = createChainReader();
+  let read = 0;
+  return () => {
+    const text = existsSync(file) ? textFrom(file, read) : '';
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+    read += Buffer.byteLength(whole);
+    for (const line of whole.split('\n').slice(0, -1)) {
+      chain.push(line);
+      if (chain.reading().broken !== null) break;
+      for (const key of keysIn(line)) found.add(key);
+    }
+    return found;
+  };
+}
+
+function keysIn(events: string): string[] {
+  return events.split('\n').flatMap((line) => {
+    const [, item, workflow] = EVENT.exec(line) ?? [];
+    return item === undefined ? [] : [`${workflow}-${item}`];
+  });
+}
+
+/**
  * The keys of items that a run worked on since a look, or that a person decided on: every run appends the events of its items
  * to a file, and every decision is a file in the lineage.
  */
@@ -149,10 +185,7 @@ function itemsWorkedOn(look: Pick<OutsideView, 'base' | 'repository' | 'atMs' | 
   const found = new Set<string>();
   for (const [file, size] of eventSizes(base)) {
     const before = look.events.get(file) ?? 0;
-    for (const line of size > before ? linesFrom(file, before) : []) {
-      const [, item, workflow] = EVENT.exec(line) ?? [];
-      if (item !== undefined) found.add(`${workflow}-${item}`);
-    }
+    if (size > before) for (const key of keysIn(textFrom(file, before))) found.add(key);
   }
   for (const id of namesInSync(join(repository, 'docs', 'lineage'))) {
     const folder = join(repository, 'docs', 'lineage', id);
@@ -169,11 +202,11 @@ function changedMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
 }
 
-function linesFrom(file: string, start: number): string[] {
+function textFrom(file: string, start: number): string {
   const handle = openSync(file, 'r');
   try {
     const bytes = Buffer.alloc(Math.min(Math.max(0, fstatSync(handle).size - start), MOST_BYTES));
-    return bytes.toString('utf8', 0, readSync(handle, bytes, 0, bytes.length, start)).split('\n');
+    return bytes.toString('utf8', 0, readSync(handle, bytes, 0, bytes.length, start));
   } finally {
     closeSync(handle);
   }

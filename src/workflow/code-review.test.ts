@@ -134,5 +134,5 @@ test('the form of the review is one that can be read', () => {
   const read = readReview(filled);
   expect(read).toMatchObject({ verdict: 'REVISE', title: 'Code Review: 42 - <title>' });
   expect(read.findings.filter(({ tier }) => tier < 3)).toMatchObject([{ tier: 1, area: 'Legal' }]);
-  expect(read.problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+  expect(read.problems).toEqual([]);
 });

@@ -1,8 +1,6 @@
 import { basename, dirname, extname, join } from 'node:path';
 import type { GateEvidence } from '../core/gate.ts';
-import { bulletsOf, gateTable } from '../documents/implementation/markdown-text.ts';
 import { formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
-import { filesNamed } from '../documents/review/named-files.ts';
 import { unusableReview } from '../documents/review/reader.ts';
 import type { Git } from '../git/git.ts';
 import { openCommit, readAt } from '../git/repository.ts';
@@ -10,14 +8,15 @@ import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import { boundedDiff } from '../prompts/bounded-diff.ts';
 import { isSecret } from '../prompts/context/secrets.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
+import { bulletsOf, gateTable } from '../verification/report.ts';
 import type { Decider } from './decide.ts';
-import { protectedChange, type Undone } from './forbidden.ts';
-import type { GateBook } from './judging.ts';
+import { filesNamed, protectedChange, type Undone } from './forbidden.ts';
+import type { GateLog } from './judging.ts';
 import { type ReviewAgain, type ReviewInput, type ReviewOutcome, reviewLoop } from './review.ts';
 import type { ImplementContext } from './worktree-item.ts';
 
 interface CodeReview {
-  gates: Pick<GateBook, 'evidence' | 'undone'>;
+  gates: Pick<GateLog, 'evidence' | 'undone'>;
   decider: Decider;
   /** Has the writer make the change that the review asks for, and checks the gates again; returns the new tree. */
   revise: (asked: Revision) => Promise<string>;

@@ -18,7 +18,6 @@ const ITEM = { id: ID, title: 'Add a number', hash: 'a'.repeat(64) };
 const POINT: OpenPoint = {
   reason: 'the reviewer asks: Who pays?',
   text: '+one\n',
-  review: '# A review\n',
   obstacle: null,
   openQuestions: [],
 };
@@ -118,7 +117,7 @@ test('the second question of an item is a step of its own', async () => {
   await at.settle('decision-1', decision('revise'));
   const twice = async ({ ask }: Decider): Promise<(string | null)[]> => {
     const first = await ask(POINT);
-    const second = await ask({ ...POINT, text: '+two\n', review: '# Another review\n' });
+    const second = await ask({ ...POINT, text: '+two\n' });
     return [first?.kind ?? null, second?.kind ?? null];
   };
   expect(await at.run(twice)).toEqual(['revise', null]);

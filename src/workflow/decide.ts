@@ -9,12 +9,10 @@ export interface OpenPoint {
   reason: string;
   /** The draft or the diff to decide on. */
   text: string;
-  /** The review that led here; may be empty. */
-  review: string;
-  /** Why it can't be approved; null: it can. */
-  obstacle: string | null;
+  /** Why it can't be approved; absent: it can. */
+  obstacle?: string | null;
   /** Unanswered questions of the text and its reviewer: an approval has to answer them. */
-  openQuestions: string[];
+  openQuestions?: string[];
 }
 
 /** A question to a person, as the journal stores it. */
@@ -43,20 +41,13 @@ export const decisionStep = (count: number): string => `decision-${count}`;
 interface DeciderOptions {
   /** The item's lineage. */
   folder: string;
-  /** Of a document, which numbers its versions. Without it, decisions are numbered after what is in the folder. */
+  /** A document has one, which numbers its versions. Without it, decisions are numbered after what is in the folder. */
   lineage?: Lineage;
   /** False for the recorded tour, which can't make a change. */
   canRevise: boolean;
 }
 
-export interface Decider {
-  /** Null: not decided yet. */
-  ask: (point: OpenPoint) => Promise<Decision | null>;
-  /** Why a person was asked about this text, if that is the next question and they have answered it; else null. */
-  decidedBefore: (text: string) => string | null;
-  /** Records that the item was dropped, and ends it. */
-  drop: (decision: Decision) => Promise<ItemResult>;
-}
+export type Decider = ReturnType<typeof createDecider>;
 
 /** Thrown in a decision step, which leaves it open. */
 const undecided = new Error('not decided yet');
@@ -65,13 +56,14 @@ const undecided = new Error('not decided yet');
  * Asks a person, durably. Each question is two steps: `question-1` stores the question, and `decision-1` is started and
  * stays open until `agentos decide` settles it. The next run replays up to there and finds the decision, or waits again.
  */
-export function createDecider(item: ItemContext, { folder, lineage, canRevise }: DeciderOptions): Decider {
+export function createDecider(item: ItemContext, { folder, lineage, canRevise }: DeciderOptions) {
   const { id, title, hash, journal, paths, emit } = item;
   let asked = 0;
   let versions = lineage ?? null;
 
   return {
-    async ask({ reason, text, obstacle, openQuestions }) {
+    /** Null: not decided yet. */
+    ask: async ({ reason, text, obstacle = null, openQuestions = [] }: OpenPoint): Promise<Decision | null> => {
       asked += 1;
       const about = sha256(text);
       const inputs = { input: hash, about, reason };
@@ -102,12 +94,14 @@ export function createDecider(item: ItemContext, { folder, lineage, canRevise }:
         throw error;
       }
     },
-    decidedBefore(text) {
+    /** Why a person was asked about this text, if that is the next question and they have answered it; else null. */
+    decidedBefore: (text: string): string | null => {
       const question = journal.last(questionStep(asked + 1)) as Question | undefined;
       if (question?.input !== hash || question.about !== sha256(text)) return null;
       return journal.has({ name: decisionStep(asked + 1), inputs: question }) ? question.reason : null;
     },
-    async drop(decision) {
+    /** Records that the item was dropped, and ends it. */
+    drop: async (decision: Decision): Promise<ItemResult> => {
       await versions?.add('final', droppedRecord(item, decision));
       return { status: 'skipped', reason: describeDecision(decision), outputs: [folder] };
     },

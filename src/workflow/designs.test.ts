@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { testFolder } from '../../test/support/folder.ts';
 import { designFacts } from '../documents/lld/document.ts';
-import { createDesignCache, rememberDesign } from './designs.ts';
+import { createDesignCache, designNames, rememberDesign } from './designs.ts';
 
 const OTHER = LLD_42.replaceAll('42', '43').replace('**Related Issues:** None', '**Related Issues:** depends on #42');
 
@@ -21,7 +21,7 @@ async function change(file: string, edit: (text: string) => string): Promise<voi
 test('what was parsed is stored once by save, and not parsed again; nothing is written without it', async () => {
   const { file, lines } = await place();
   const cache = createDesignCache(file);
-  expect(await cache.factsOf(LLD_42)).toEqual(designFacts(LLD_42));
+  expect(await cache.factsOf(LLD_42)).toEqual({ ...designFacts(LLD_42), ...designNames(LLD_42) });
   expect(await cache.factsOf(OTHER)).toMatchObject({ after: ['42'] });
   expect(await lines()).toEqual([]);
   await cache.save();

@@ -177,7 +177,6 @@ test('where nobody has decided the person is asked once, with all there is to kn
     {
       reason: 'the reviewer asks: Who pays?',
       text: CLEAN,
-      review: DISCUSSES,
       obstacle: null,
       openQuestions: ['Who pays?'],
     },

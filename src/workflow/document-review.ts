@@ -35,7 +35,7 @@ export interface DocumentSubject {
   shownToDrafter: string[];
   /** What only the reviewer is shown for a draft; may be empty. */
   shownToReviewer?: (draft: string) => string;
-  /** Of the names of its prompts: `issue-draft`, `draft`. */
+  /** The prefix of its prompts' names: `issue-draft`, `draft`. */
   prefix: '' | 'issue-';
 }
 
@@ -48,27 +48,23 @@ export interface CheckResult {
   evidence?: string;
 }
 
-/** The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. */
-interface DocumentQuestions {
-  /** The document in the drafter's first reply. */
-  draft(): Promise<string>;
-  repair(draft: string, errors: readonly DocumentFinding[], round: number, attempt: number): Promise<string>;
-  review(input: ReviewInput, checked: CheckResult, again?: ReviewAgain): Promise<string>;
-  revise(draft: string, review: string, ledger: Ledger, round: number, refused?: Refused): Promise<string>;
-}
-
 /** An earlier reply, and why it was refused. */
 interface Refused {
   reply: string;
   reason: string;
 }
 
-/** Parts that repeat over the rounds come first, for prompt caches. */
+type DocumentQuestions = ReturnType<typeof createDocumentQuestions>;
+
+/**
+ * The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. Parts that repeat
+ * over the rounds come first, for prompt caches.
+ */
 export function createDocumentQuestions(
   { id, title, form, shown, shownToDrafter, shownToReviewer, prefix }: DocumentSubject,
   { prompts, ask }: Pick<ItemContext, 'prompts' | 'ask'>,
   commit: string,
-): DocumentQuestions {
+) {
   const at = { commit, tree: commit };
   const editFormat = prompts.fill('edit-format');
   const partsOf = (repeating: string[], others: string[]): PromptPart[] => [
@@ -92,18 +88,20 @@ export function createDocumentQuestions(
     });
 
   return {
-    async draft() {
+    /** The document in the drafter's first reply. */
+    async draft(): Promise<string> {
       const reply = await askDrafter('draft', [prompts.fill(`${prefix}draft`, { id, title })], noDocument);
       const document = documentFromReply(reply, form);
       // Only a reply with a document is stored.
       return document.ok ? document.text : reply;
     },
-    repair(draft, errors, round, attempt) {
+    repair(draft: string, errors: readonly DocumentFinding[], round: number, attempt: number): Promise<string> {
       const findings = tagged('check-findings', listOf(errors.map(describeFinding)));
       const task = prompts.fill('repair', { id, title, findings, 'edit-format': editFormat });
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
-    review({ text, previous, ledger, round, maxRounds }, checked, again) {
+    review(input: ReviewInput, checked: CheckResult, again?: ReviewAgain): Promise<string> {
+      const { text, previous, ledger, round, maxRounds } = input;
       const { evidence } = checked;
       const computed = evidence === undefined ? tagged('coverage', checked.coverage) : tagged('evidence', evidence);
       const parts = [tagged('draft', text), computed];
@@ -129,7 +127,7 @@ export function createDocumentQuestions(
         unusable: unusableReview,
       });
     },
-    revise(draft, review, ledger, round, refused) {
+    revise(draft: string, review: string, ledger: Ledger, round: number, refused?: Refused): Promise<string> {
       const parts = [
         tagged('draft', draft),
         tagged('review', review),
@@ -144,7 +142,7 @@ export function createDocumentQuestions(
   };
 }
 
-function describeFinding({ rule, line, message }: DocumentFinding): string {
+export function describeFinding({ rule, line, message }: DocumentFinding): string {
   return `${rule} (line ${line}): ${message}`;
 }
 

@@ -19,6 +19,10 @@ test.each([
   '.claude/settings.json',
   'packages/a/.mcp.json',
   'AGENTS.md',
+  '.cargo/config.toml',
+  'app/gradle/wrapper/gradle-wrapper.properties',
+  'packages/a/package.json5',
+  '.github/instructions/x.instructions.md',
 ])('%s is for a person', (path) => expect(isProtected(path)).toBe(true));
 
 test.each([
@@ -27,6 +31,8 @@ test.each([
   'src/workflows/ci.yml',
   'docs/agents.txt',
   'src/setup.pyc',
+  'package.json',
+  'build.gradle',
 ])('%s is like any other file', (path) => expect(isProtected(path)).toBe(false));
 
 test('a link in the place of a folder that holds such files is for a person, too', () => {

@@ -1,8 +1,8 @@
 import { join, posix } from 'node:path';
-import { parseJson } from '../core/json.ts';
+import { basename } from 'node:path/posix';
+import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { listed } from '../core/lines.ts';
 import { shownPath } from '../core/paths.ts';
-import { namesFile } from '../documents/review/named-files.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import type { ImplementContext } from './worktree-item.ts';
@@ -119,38 +119,35 @@ const PROTECTED: readonly RegExp[] = [
   /^(?:\.gitlab-ci\.yml|\.circleci\/.+|\.buildkite\/.+|azure-pipelines\.yml|bitbucket-pipelines\.yml|Jenkinsfile)$/i,
   /^(?:\.travis|appveyor|\.appveyor|\.drone|\.woodpecker|cloudbuild)\.ya?ml$/i,
   // Our own configuration.
-  /^(?:agentos\.yaml|agentos\/prompts\/.+|\.gitmodules)$/i,
-  // Run by an install, a shell, an editor or a commit on the machine of a person who checks it out.
-  /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.[cm]?js|pnpm-workspace\.yaml|binding\.gyp|setup\.py|\.envrc)$/i,
-  /(?:^|\/)\.yarn\/(?:releases|plugins)\/|(?:^|\/)(?:\.husky|\.githooks|\.devcontainer)\//i,
-  /^(?:\.pre-commit-config\.yaml|\.?lefthook\.ya?ml|\.vscode\/(?:tasks|launch|settings)\.json)$/i,
+  /^(?:agentos\.yaml|agentos\/prompts\/.+|\.gitmodules|\.lfsconfig)$/i,
+  // Run by an install, a build, a shell, an editor or a commit on the machine of a person who checks it out.
+  /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.[cm]?js|pnpm-workspace\.yaml|package\.(?:json5|yaml)|binding\.gyp)$/i,
+  /(?:^|\/)(?:setup\.py|\.envrc|\.?mise\.toml|gradlew(?:\.bat)?|mvnw(?:\.cmd)?|\.cargo\/config(?:\.toml)?)$/i,
+  /(?:^|\/)(?:\.yarn\/(?:releases|plugins)|gradle\/wrapper|\.(?:mvn|husky|githooks|devcontainer|idea|zed))\//i,
+  /^(?:\.pre-commit-config\.yaml|\.?lefthook\.ya?ml|\.vscode\/(?:tasks|launch|settings|mcp)\.json)$/i,
   // Instructions and settings of agents.
-  /(?:^|\/)(?:\.claude|\.codex|\.gemini|\.opencode|\.cursor)\/|(?:^|\/)(?:\.mcp|opencode)\.jsonc?$/i,
-  /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|^(?:\.cursorrules|\.windsurfrules|\.aider\.conf\.yml)$/i,
+  /(?:^|\/)\.(?:claude|codex|gemini|opencode|cursor|windsurf|continue|clinerules|roo|kiro|junie)\//i,
+  /(?:^|\/)(?:\.mcp|opencode)\.jsonc?$|^\.github\/(?:instructions|prompts|agents|chatmodes)\//i,
+  /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|^(?:\.(?:cursor|windsurf|cline)rules|\.aider\.conf\.yml)$/i,
 ];
 
 /** Folders of such files: a link in the place of one would replace all of them. */
 const FOLDERS = new RegExp(
   `(?:^|/)(?:${[
-    '\\.(?:github|gitea|forgejo|circleci|buildkite|husky|githooks|devcontainer|yarn|vscode)',
-    '\\.(?:claude|codex|gemini|opencode|cursor)',
+    '\\.(?:github|gitea|forgejo|circleci|buildkite|husky|githooks|devcontainer|yarn|vscode|cargo|mvn|idea|zed)',
+    '\\.(?:claude|codex|gemini|opencode|cursor|windsurf|continue|clinerules|roo|kiro|junie)',
     'agentos(?:/prompts)?',
+    'gradle(?:/wrapper)?',
     '\\.(?:github|gitea|forgejo)/(?:workflows|actions)',
   ].join('|')})$`,
   'i',
 );
 
-/** Scripts that package managers run on an install. */
-const INSTALL_SCRIPTS = [
-  'preinstall',
-  'install',
-  'postinstall',
-  'preprepare',
-  'prepare',
-  'postprepare',
-  'prepublish',
-  'dependencies',
-];
+const MANIFEST = /(?:^|\/)(?:package|composer)\.json$/i;
+
+/** Scripts that npm, Composer and the like run on an install. */
+const INSTALL_SCRIPT =
+  /^(?:(?:pre|post)?install|(?:pre|post)?prepare|prepublish|dependencies|(?:pre|post)-(?:install|update|autoload)-\w+)$/;
 
 export function isProtected(path: string, isLink = false): boolean {
   return PROTECTED.some((form) => form.test(path)) || (isLink && FOLDERS.test(path));
@@ -164,13 +161,16 @@ export async function protectedChange(context: ImplementContext, tree: string): 
   const found: string[] = [];
   for (const { path, isLink } of await worktree.changes(baseTree, tree)) {
     if (isProtected(path, isLink) && !isNamed(path)) found.push(path);
-    if (!/(?:^|\/)package\.json$/i.test(path)) continue;
-    const [before, after] = await Promise.all(
-      [baseTree, tree].map(async (at) => scriptsIn(await worktree.read(at, path))),
-    );
-    const changed = INSTALL_SCRIPTS.filter(
-      (name) => before?.[name] !== after?.[name] && !isScriptNamed(lld.text, name),
-    );
+    if (!MANIFEST.test(path)) continue;
+    const [before, after] = await Promise.all([baseTree, tree].map((at) => worktree.read(at, path)));
+    const scripts = isLink ? null : scriptsIn(after);
+    // Other programs may read more than JSON.
+    if (isLink) found.push(`${path} (a link)`);
+    else if (scripts === null && !isNamed(path)) found.push(`${path} (not JSON)`);
+    const known = scriptsIn(before) ?? {};
+    const names = Object.keys({ ...known, ...scripts }).filter((name) => INSTALL_SCRIPT.test(name));
+    const isSame = (name: string): boolean => JSON.stringify(known[name]) === JSON.stringify(scripts?.[name]);
+    const changed = names.filter((name) => !isSame(name) && !isScriptNamed(lld.text, name));
     found.push(...changed.map((name) => `${path} (script ${name})`));
   }
   return found.length === 0 ? null : `it changes what only a person may change, and the LLD does not: ${listed(found)}`;
@@ -181,7 +181,55 @@ function isScriptNamed(text: string, name: string): boolean {
   return text.includes(`\`${name}\``) || text.includes(`"${name}"`);
 }
 
-function scriptsIn(text: string | null | undefined): Record<string, unknown> {
-  const { scripts } = (parseJson(text ?? '') ?? {}) as { scripts?: unknown };
-  return typeof scripts === 'object' && scripts !== null ? (scripts as Record<string, unknown>) : {};
+/** None where there is no file; null: it is not JSON. */
+function scriptsIn(text: string | null | undefined): Fields | null {
+  if (text === null || text === undefined) return {};
+  // npm skips a byte-order mark.
+  const manifest = parseJson(text.replace(/^\uFEFF/, ''));
+  return manifest === null ? null : fieldsOf(fieldsOf(manifest)['scripts']);
+}
+
+/** Whether a text names a file: by its path, or by its name where that stands as a word of its own. */
+export function namesFile(text: string, path: string): boolean {
+  // A word such as `run` is the name of a file only where it is set off as code.
+  const isWord = !/[./]/.test(path);
+  for (let at = text.indexOf(path); at >= 0; at = text.indexOf(path, at + 1)) {
+    const before = text.slice(0, at).replace(/(?<![\w./-])\.\/$/, '');
+    const after = text.slice(at + path.length);
+    const isWhole = !/[\w/.@-]$/.test(before) && !/^(?:[\w/-]|\.\w)/.test(after);
+    if (isWhole && (!isWord || (before.endsWith('`') && after.startsWith('`')))) return true;
+  }
+  return false;
+}
+
+export interface NamedAmong {
+  /** Files that are there: named by their whole paths. */
+  paths: readonly string[];
+  /** Those that were changed: named also by a name that only one of them has. */
+  changed: readonly string[];
+}
+
+/**
+ * The files that findings name, and so may be changed for them. A finding that names none leaves all changed files open:
+ * what it asks for has to be somewhere in the change. A suggestion that names none opens nothing.
+ */
+export function filesNamed(
+  { findings, suggestions }: { findings: readonly string[]; suggestions: readonly string[] },
+  { paths, changed }: NamedAmong,
+): string[] {
+  const names = changed.map((path) => basename(path));
+  const known = [...new Set([...changed, ...paths])];
+  const namedIn = (text: string): string[] => [
+    ...known.filter((path) => namesFile(text, path)),
+    ...changed.filter((_, at) => {
+      const name = names[at] ?? '';
+      return names.indexOf(name) === names.lastIndexOf(name) && namesFile(text, name);
+    }),
+  ];
+  const asked = findings.flatMap((text) => {
+    const named = namedIn(text);
+    return named.length === 0 ? changed : named;
+  });
+  const all = findings.length === 0 ? changed : asked;
+  return [...new Set([...all, ...suggestions.flatMap(namedIn)])].sort();
 }

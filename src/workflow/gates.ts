@@ -1,27 +1,27 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
-import type { CoverageFacts, FrozenFile, ScenarioTests } from '../documents/implementation/report.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import { isRead, type TestRun } from '../testing/port.ts';
 import { newTests } from '../verification/baseline.ts';
 import { coverageGate } from '../verification/coverage.ts';
 import { type GreenFacts, greenGate, reverseGate, unsteadyTests, withOutcomesOf } from '../verification/green.ts';
+import type { CoverageFacts, FrozenFile, ScenarioTests } from '../verification/report.ts';
 import { isForGuards } from '../verification/scenario-tests.ts';
 import { evidenceOf, testKey, testTitle } from '../verification/test-key.ts';
 import { ALWAYS, type Rule, type Undone, unaskedRule } from './forbidden.ts';
-import { coverageTarget, createGateBook, type GateBook } from './judging.ts';
-import { type Guards, seeRed, selection } from './red.ts';
+import { coverageTarget, createGateLog, type GateLog } from './judging.ts';
+import { checkRed, type Guards, selection } from './red.ts';
 import { ignoredNote, type Tests } from './test-runs.ts';
 import type { ImplementContext } from './worktree-item.ts';
 import type { Writing } from './writing.ts';
 
-export interface Gates extends Pick<GateBook, 'evidence' | 'undone'> {
+export interface Gates extends Pick<GateLog, 'evidence' | 'undone'> {
   judgeTests: Writing['judge'];
   judgeCode(testsTree: string): Writing['judge'];
   /** Undoes changes of a revision to other files than these, new ones, and those that failures name. */
   limitRevision(start: string, mayChange: readonly string[]): NonNullable<Writing['limit']>;
-  /** Of the last tree that was green. */
+  /** What the last green tree proved. */
   proven(): Proven;
 }
 
@@ -36,8 +36,8 @@ const FROZEN = 'the tests are frozen while the code is written';
 /** Judges an implementation by its files alone, never by what the writer says. Without tests, nothing is checked. */
 export function createGates(context: ImplementContext, tests: Tests | null, guards: Guards): Gates {
   const { lld, suite, worktree, baseTree } = context;
-  const book = createGateBook(context);
-  const { show, judge, allowed, undone } = book;
+  const gateLog = createGateLog(context);
+  const { show, judge, allowed, undone } = gateLog;
   let redKeys: ReadonlySet<string> = new Set();
   let proven: Proven = { scenarios: [], frozen: [], coverage: { target: null, files: null } };
 
@@ -76,7 +76,7 @@ export function createGates(context: ImplementContext, tests: Tests | null, guar
         const none = evidenceOf('tests', null, { problems: ['no test was written'] });
         return judge(tree, [show(none, round)], notes);
       }
-      const red = await seeRed(context, tests, guards, { tree, files: [...written(changes)], round });
+      const red = await checkRed(context, tests, guards, { tree, files: [...written(changes)], round });
       redKeys = new Set(red.tests.map(testKey));
       const gates = red.gates.map((evidence) => show(evidence, round));
       const judged = judge(tree, gates, [...notes, ...red.notes]);
@@ -142,7 +142,7 @@ export function createGates(context: ImplementContext, tests: Tests | null, guar
       return allowed(left, start, step, [...codeRules, unaskedRule(reason, failures, isAsked)]);
     },
 
-    evidence: book.evidence,
+    evidence: gateLog.evidence,
     undone,
     proven: () => proven,
   };

@@ -12,6 +12,7 @@ import { findTests, undetectedIn } from '../testing/detect.ts';
 import type { ProjectFiles } from '../testing/project.ts';
 import { runnerOfFiles } from '../testing/test-files.ts';
 import { forecastFor, otherDesigns } from './designs.ts';
+import { describeFinding } from './document-review.ts';
 import { foundationsOf, onSameFiles, openBranches } from './implementations.ts';
 import type { ItemContext } from './item.ts';
 import type { WorktreeParts } from './worktree-item.ts';
@@ -58,8 +59,7 @@ export async function beginImplementation(item: ItemContext, parts: Designed): P
   await testsFor(commitFiles(git, base), parts.config, designFacts(lldText).files, paths.repository);
   const errors = (await outdatedFindings(git, { id, lldText, base })).filter(({ severity }) => severity === 'error');
   if (errors.length > 0) {
-    const findings = errors.map(({ rule, line, message }) => `${rule} (line ${line}): ${message}`);
-    throw new AgentosError({ code: 'lld-outdated', id, findings });
+    throw new AgentosError({ code: 'lld-outdated', id, findings: errors.map(describeFinding) });
   }
   return store(last?.lld === lld && last.base === base ? last : { lld, base, on, number: steps.length });
 }

@@ -1,14 +1,13 @@
 import { basename, join, relative, sep } from 'node:path';
 import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
-import { commitMessage } from '../documents/implementation/commit-message.ts';
-import { type ChangedFile, writeReport } from '../documents/implementation/report.ts';
 import { namesInside, readText } from '../process/text-file.ts';
+import { type ChangedFile, writeReport } from '../verification/report.ts';
 import type { ReviewedCode } from './code-review.ts';
 import type { Gates } from './gates.ts';
 import type { ItemResult } from './item.ts';
 import type { Guards } from './red.ts';
-import type { ImplementContext } from './worktree-item.ts';
+import type { ImplementContext, WorktreeContext } from './worktree-item.ts';
 
 /** An approved implementation. */
 interface Finished {
@@ -27,20 +26,13 @@ export async function finishImplementation(context: ImplementContext, finished: 
   const { id, title, emit, signal, paths, lldText, mask, worktree } = context;
   const { testsCommit, design, authors, review } = finished;
   const { branch } = worktree;
-  const commit = async (what: 'code' | 'report', tree: string, parent: string, message: string): Promise<string> => {
-    const { value } = await context.step({ name: `commit-${what}`, inputs: { tree, parent } }, async () => ({
-      commit: await worktree.commit({ tree, parents: [parent], message }),
-    }));
-    return value.commit;
-  };
-
-  const codeMessage = commitMessage({
-    subject: title.trim() || `Implement ${id}`,
-    body: `Implements ${id}. Design: ${design}`,
-    models: authors,
-    coAuthor: context.config.implement.coAuthor,
+  const { coAuthor } = context.config.implement;
+  const subject = title.trim() || `Implement ${id}`;
+  const codeCommit = await commitStep(context, 'commit-code', {
+    tree: review.tree,
+    parents: [testsCommit],
+    message: commitMessage({ subject, body: `Implements ${id}. Design: ${design}`, models: authors, coAuthor }),
   });
-  const codeCommit = await commit('code', review.tree, testsCommit, codeMessage);
   const report = paths.report(id);
   const beside = paths.reportedLld(id);
   const complete = await worktree.withFiles(review.tree, {
@@ -49,7 +41,11 @@ export async function finishImplementation(context: ImplementContext, finished: 
     [beside]: design === beside ? lldText : null,
     ...lineageFiles(context),
   });
-  const reportCommit = await commit('report', complete, codeCommit, unlinked(oneLine(`Report on ${id}: ${title}`)));
+  const reportCommit = await commitStep(context, 'commit-report', {
+    tree: complete,
+    parents: [codeCommit],
+    message: unlinked(oneLine(`Report on ${id}: ${title}`)),
+  });
   signal.throwIfAborted();
   await worktree.setBranch(reportCommit, true);
   emit({ type: 'committed', branch, commit: codeCommit, what: 'code' });
@@ -129,4 +125,33 @@ export function portableSpec(repository: string, spec: string): string {
     const isUnrelated = way.endsWith(`..${path}`);
     return isUnrelated ? basename(path) : way || '.';
   });
+}
+
+/** A commit as a durable step. */
+export async function commitStep(
+  { step, worktree }: WorktreeContext,
+  name: string,
+  made: Parameters<WorktreeContext['worktree']['commit']>[0],
+): Promise<string> {
+  const { value } = await step({ name, inputs: made }, async () => ({ commit: await worktree.commit(made) }));
+  return value.commit;
+}
+
+interface CommitFacts {
+  subject: string;
+  body: string;
+  /** The models that wrote the change. */
+  models: Iterable<string>;
+  /** `Name <address>`; null: none. */
+  coAuthor: string | null;
+}
+
+/**
+ * Subject, body and trailers. Titles and names of models are one line each, so they can't add trailers. A title from outside
+ * notifies nobody and closes no issue.
+ */
+export function commitMessage({ subject, body, models, coAuthor }: CommitFacts): string {
+  const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);
+  if (coAuthor !== null) trailers.push(`Co-authored-by: ${oneLine(coAuthor)}`);
+  return `${unlinked(oneLine(subject))}\n\n${body}\n\n${trailers.join('\n')}\n`;
 }

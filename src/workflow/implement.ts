@@ -1,6 +1,5 @@
 import { relative, sep } from 'node:path';
 import type { WritingPhase } from '../agent/port.ts';
-import { commitMessage } from '../documents/implementation/commit-message.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
 import { branchNameOf } from '../git/branches.ts';
 import { createAlreadyDoneQuestion } from './already-done.ts';
@@ -8,7 +7,7 @@ import { reviewCode, reviewsOf } from './code-review.ts';
 import { createDecider } from './decide.ts';
 import { createGates } from './gates.ts';
 import { beginImplementation } from './implement-base.ts';
-import { finishImplementation } from './implement-finish.ts';
+import { commitMessage, commitStep, finishImplementation } from './implement-finish.ts';
 import { type ShownRepository, type WritingAgain, writingTask } from './implementer-tasks.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createGuards } from './red.ts';
@@ -54,18 +53,19 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
   });
   const ended = alreadyDone.ended();
   if (ended !== null) return ended;
-  const commitKey = { name: 'commit-tests', inputs: { tree: testsTree, base } };
-  const { value: committed } = await context.step(commitKey, async () => {
-    const message = commitMessage({
-      subject: `Tests for ${id}: ${title}`,
-      body: `Seen to fail before the code. Design: ${design}`,
-      models: authors.tests,
-      coAuthor: context.config.implement.coAuthor,
-    });
-    return { commit: await worktree.commit({ tree: testsTree, parents: [base], message }) };
+  const testsMessage = commitMessage({
+    subject: `Tests for ${id}: ${title}`,
+    body: `Seen to fail before the code. Design: ${design}`,
+    models: authors.tests,
+    coAuthor: context.config.implement.coAuthor,
   });
-  await worktree.setBranch(committed.commit);
-  emit({ type: 'committed', branch: worktree.branch, commit: committed.commit, what: 'tests' });
+  const testsCommit = await commitStep(context, 'commit-tests', {
+    tree: testsTree,
+    parents: [base],
+    message: testsMessage,
+  });
+  await worktree.setBranch(testsCommit);
+  emit({ type: 'committed', branch: worktree.branch, commit: testsCommit, what: 'tests' });
 
   const judge = gates.judgeCode(testsTree);
   const codeTree = await write({ phase: 'code', name: 'code', start: testsTree, task: taskOf('code'), judge });
@@ -88,7 +88,6 @@ export async function runImplement(item: ItemContext, parts: ImplementParts): Pr
     return { status: 'discuss', reason: review.reason, outputs };
   }
   if (review.verdict === 'DROPPED') return decider.drop(review.decision);
-  const testsCommit = committed.commit;
   return finishImplementation(context, { testsCommit, design, authors: authors.code, gates, guards, review });
 }
 
@@ -98,7 +97,7 @@ async function openImplementation(item: ItemContext, parts: ImplementParts): Pro
   const { base, on = [], forecast = '' } = await beginImplementation(item, parts);
   const branch = branchNameOf(item.id, item.title);
   const { files } = designFacts(lldText);
-  const opened = await openInWorktree(item, parts, { base, branch, isPersons: on.length === 0, files });
+  const opened = await openInWorktree(item, parts, { base, branch, isUntouched: on.length === 0, files });
   const suite = await suiteFor(opened, files);
   return { ...opened, lldText, lld: readLld(lldText), writer, suite, on, forecast };
 }

@@ -1,11 +1,11 @@
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { type CommitGraph, type LandingBranch, stackedOn } from '../core/landing.ts';
 import type { Paths } from '../core/paths.ts';
-import { type Implemented, readHeader, readReportStatus } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { BRANCH_PREFIX, branchesBelow, type Foundation } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
+import { type Implemented, readReportStatus } from '../verification/report-reader.ts';
 import { designIds, readLldText } from './approved-lld.ts';
 
 export interface Checkout {
@@ -85,11 +85,17 @@ export async function openBranches(checkout: Checkout): Promise<OpenBranch[]> {
   if ((await git.text(unmerged)) === '') return [];
   const found: OpenBranch[] = [];
   for (const foundation of await foundationsOf(checkout, designIds(paths))) {
-    const listing = await git.text(['diff', '--name-only', '-z', `HEAD...${foundation.commit}`]);
+    const changed = await changedFiles(git, 'HEAD', foundation.commit);
     const design = readLldText(paths.lld(parseItemId(foundation.id))) ?? '';
-    found.push({ ...foundation, files: [...listing.split('\0').filter(Boolean), ...designFacts(design).files] });
+    found.push({ ...foundation, files: [...changed, ...designFacts(design).files] });
   }
   return found;
+}
+
+/** The files that a branch has changed since it left another one. */
+export async function changedFiles(git: Git, from: string, to: string): Promise<string[]> {
+  const listing = await git.text(['diff', '--name-only', '-z', `${from}...${to}`]);
+  return listing.split('\0').filter(Boolean);
 }
 
 /** Those of other items that change one of these files or folders. */
@@ -129,7 +135,7 @@ export interface FinishedBranches {
   missing: ItemId[];
 }
 
-/** Of these items in the given order, or of all items with a branch, by number. */
+/** These items in the given order, or all items with a branch, by number. */
 export async function finishedBranches(
   checkout: Checkout,
   { ids, base }: { ids: readonly ItemId[] | 'all'; base: string },
@@ -137,13 +143,16 @@ export async function finishedBranches(
   const { git } = checkout;
   const wanted = ids === 'all' ? await idsOfBranches(git) : [...new Set(ids)];
   const implementations = await implementationsOf(checkout, wanted);
-  const atBase = await reportsAt(checkout, wanted, base);
+  const atBase = await readAt(
+    git,
+    wanted.map((id) => ({ ref: base, path: checkout.paths.report(id) })),
+  );
   const found: FinishedBranches = { branches: [], merged: [], missing: [] };
-  const chosen: { id: ItemId; ref: string; lldHash: string }[] = [];
-  for (const id of wanted) {
+  const chosen: ({ id: ItemId } & Implementation)[] = [];
+  for (const [at, id] of wanted.entries()) {
     const all = (implementations.get(id) ?? []).filter(({ ref }) => ref !== 'HEAD');
     const one = all.findLast(isOwn) ?? (ids === 'all' ? undefined : all.at(-1));
-    const merged = readReportStatus(atBase.get(id) ?? '')?.lldHash;
+    const merged = readReportStatus(atBase[at] ?? '')?.lldHash;
     // It may have been merged as one commit, with the branch still there.
     if (merged !== undefined && (one === undefined || one.lldHash === merged)) found.merged.push(id);
     else if (one === undefined) found.missing.push(id);
@@ -154,22 +163,22 @@ export async function finishedBranches(
   const ends = chosen.map(({ id }, at) => ({ id, commit: commits[at] ?? '' }));
   const graph = await graphOf(git, commits, base);
   const stack = stackedOn(ends, graph);
-  for (const [at, { id, ref, lldHash }] of chosen.entries()) {
+  for (const [at, { id, ref, lldHash, title }] of chosen.entries()) {
     const commit = commits[at] ?? '';
     if (!graph.has(commit)) {
       found.merged.push(id);
       continue;
     }
     // Without a common history nothing can be compared; the merge will say so.
-    const listing = await git.text(['diff', '--name-only', '-z', `${base}...${commit}`]).catch(() => '');
-    const { title, after } = await designOf(checkout, id, commit);
+    const files = await changedFiles(git, base, commit).catch(() => []);
+    const { after } = designFacts(await designOn(checkout, id, commit));
     found.branches.push({
       id,
       lldHash,
-      title,
+      title: title ?? `Item ${id}`,
       branch: nameOf(ref),
       commit,
-      files: listing.split('\0').filter(Boolean),
+      files,
       after: [...new Set([...after, ...(stack.get(id) ?? [])])],
     });
   }
@@ -191,40 +200,11 @@ async function idsOfBranches(git: Git): Promise<ItemId[]> {
   return [...ids].sort(new Intl.Collator('en', { numeric: true }).compare);
 }
 
-async function reportsAt(
-  { git, paths }: Checkout,
-  ids: readonly ItemId[],
-  commit: string,
-): Promise<Map<ItemId, string>> {
-  const reports = await readAt(
-    git,
-    ids.map((id) => ({ ref: commit, path: paths.report(id) })),
-  );
-  return new Map(ids.map((id, at) => [id, reports[at] ?? '']));
-}
-
 /** All commits of these branches that are not in the base. */
 async function graphOf(git: Git, commits: readonly string[], base: string): Promise<CommitGraph> {
   const listing = await git.text(['rev-list', '--parents', ...new Set(commits), '--not', base]);
-  return new Map(
-    listing
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => {
-        const [commit = '', ...parents] = line.split(' ');
-        return [commit, parents];
-      }),
-  );
-}
-
-async function designOf(
-  checkout: Checkout,
-  id: ItemId,
-  commit: string,
-): Promise<{ title: string; after: readonly string[] }> {
-  const design = await designOn(checkout, id, commit);
-  const report = (await reportsAt(checkout, [id], commit)).get(id);
-  return { title: readHeader(report ?? '').header.title ?? `Item ${id}`, after: designFacts(design).after };
+  const lines = listing.split('\n').filter(Boolean);
+  return new Map(lines.map((line) => line.split(' ')).map(([commit = '', ...parents]) => [commit, parents]));
 }
 
 /** The LLD of a finished branch: the one on it, or else the one in the checkout; may be empty. */

@@ -3,13 +3,6 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { checkIssue } from '../documents/issue/checks.ts';
-import {
-  type Duplicate,
-  describeDuplicate,
-  findDuplicates,
-  type KnownWork,
-  LIKELY_DUPLICATE,
-} from '../documents/issue/duplicates.ts';
 import { ISSUE_FORM } from '../documents/revise/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -17,6 +10,7 @@ import { tagged } from '../prompts/tags.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { DocumentSubject } from './document-review.ts';
+import { type Duplicate, describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from './duplicates.ts';
 import {
   approvedIssue,
   type IssueOfBrief,

@@ -7,11 +7,11 @@ import type { ItemId } from '../core/ids.ts';
 import { boundedLines } from '../core/lines.ts';
 import { addUse, type ModelUse, type Usage } from '../core/money.ts';
 import type { Paths, WorkflowName } from '../core/paths.ts';
-import type { Spending } from '../documents/implementation/report.ts';
 import type { ReadingWorktree, ReadState } from '../git/worktree/reading.ts';
 import type { Journal, StepContext, StepKey, StepResult } from '../journal/port.ts';
 import type { ModelReply, ModelRequest, PromptPart, Provider } from '../models/port.ts';
 import type { Prompts } from '../prompts/prompts.ts';
+import type { Spending } from '../verification/report.ts';
 import type { CheckoutGuard } from './checkout-guard.ts';
 import { decisionStep, type Question, questionStep } from './decide.ts';
 
@@ -31,7 +31,7 @@ export interface ItemParts {
   workflow: WorkflowName;
   id: ItemId;
   title: string;
-  /** Of the input: the issue, the brief or the LLD. A person's decision is valid for this text only. */
+  /** The hash of the input: the issue, the brief or the LLD. A person's decision is valid for this text only. */
   hash: string;
   paths: Paths;
   journal: Journal;
@@ -65,8 +65,8 @@ export interface ItemContext extends ItemParts {
    * is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
    */
   ask: (call: ModelCall) => Promise<string>;
-  spending: SpendingLog;
-  models: ItemModels;
+  spending: ReturnType<typeof createSpendingLog>;
+  models: ReturnType<typeof createItemModels>;
 }
 
 interface ItemStep extends StepKey {
@@ -90,12 +90,6 @@ export interface ModelCall {
 
 type Used = Pick<WriteReply, 'usage' | 'metered' | 'costUsd' | 'models'>;
 type StoredAnswer = Used & Pick<ModelReply, 'text' | 'parts'>;
-
-/** What an item has cost over all attempts and runs, replayed answers included. */
-interface SpendingLog {
-  add(role: string, model: string, used: Used): void;
-  all(): Spending[];
-}
 
 export function createItem(parts: ItemParts): ItemContext {
   const { journal, clock, signal, emit, explore, mask } = parts;
@@ -199,10 +193,12 @@ async function complete(
   };
 }
 
-function createSpendingLog(): SpendingLog {
+/** What an item has cost over all attempts and runs, replayed answers included. */
+function createSpendingLog() {
   const roles = new Map<string, { uses: ModelUse[]; metered: boolean }>();
   return {
-    add(role, model, { usage, metered, costUsd, models = [{ model, calls: 1, usage, costUsd }] }) {
+    add(role: string, model: string, used: Used): void {
+      const { usage, metered, costUsd, models = [{ model, calls: 1, usage, costUsd }] } = used;
       const known = roles.get(role);
       let uses = known?.uses ?? [];
       // An agent may call several models: each is listed.
@@ -210,41 +206,36 @@ function createSpendingLog(): SpendingLog {
         uses = addUse(uses, { ...use, model: use.model === model ? model : `${model} (${use.model})` });
       roles.set(role, { uses, metered: metered && (known?.metered ?? true) });
     },
-    all: () => [...roles].flatMap(([role, { uses, metered }]) => uses.map((use) => ({ role, ...use, metered }))),
+    all: (): Spending[] =>
+      [...roles].flatMap(([role, { uses, metered }]) => uses.map((use) => ({ role, ...use, metered }))),
   };
 }
 
 type ModelRole = AskedRole | 'implementer';
 
 /** Which model answers each step of an item. */
-interface ItemModels {
-  /**
-   * The configured model, unless a person has decided on the stored answer of another one: a decision stays valid when
-   * other models are configured.
-   */
-  pick(role: ModelRole, configured: string, keyOf: (model: string) => StepKey): string;
-  /** The model that was picked last, for a role that was asked before. */
-  last(role: ModelRole): string;
-  /** The last one of each role. */
-  all(): Record<string, string>;
-}
-
-function createItemModels(journal: Pick<Journal, 'has' | 'last'>, hash: string): ItemModels {
+function createItemModels(journal: Pick<Journal, 'has' | 'last'>, hash: string) {
   const picked = new Map<ModelRole, string>();
   const decided = decidedQuestions(journal, hash);
   return {
-    pick(role, configured, keyOf) {
+    /**
+     * The configured model, unless a person has decided on the stored answer of another one: a decision stays valid when
+     * other models are configured.
+     */
+    pick(role: ModelRole, configured: string, keyOf: (model: string) => StepKey): string {
       const earlier = decided.flatMap(({ models }) => models?.[role] ?? []);
       const model = earlier.find((each) => journal.has(keyOf(each))) ?? configured;
       picked.set(role, model);
       return model;
     },
-    last(role) {
+    /** The model that was picked last, for a role that was asked before. */
+    last(role: ModelRole): string {
       const model = picked.get(role);
       if (model === undefined) throw new TypeError(`no ${role} was asked`);
       return model;
     },
-    all: () => Object.fromEntries(picked),
+    /** The last one of each role. */
+    all: (): Record<string, string> => Object.fromEntries(picked),
   };
 }
 

@@ -1,12 +1,12 @@
 import type { GateEvidence, GateName } from '../core/gate.ts';
-import { oneLine } from '../documents/implementation/markdown-text.ts';
-import type { ProvenTest } from '../documents/implementation/proven-tests.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import type { Merge } from '../git/merge.ts';
+import { oneLine } from '../markdown/writer.ts';
 import type { TestRun } from '../testing/port.ts';
 import { brokenIn, type CombinationFacts } from '../verification/combination.ts';
 import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
 import { reverseGate } from '../verification/green.ts';
+import type { ProvenTest } from '../verification/report-reader.ts';
 import { evidenceOf } from '../verification/test-key.ts';
 import { isProtected, OWN_FILES, type Rule, type Undone, undoForbidden } from './forbidden.ts';
 import { setUpProblem } from './set-up.ts';
@@ -16,47 +16,41 @@ import type { Judgement, Limited } from './writing.ts';
 
 const ORDER: readonly GateName[] = ['tests', 'red', 'frozen', 'green', 'coverage', 'reverse'];
 
-/** The evidence of an item's gates, and what was undone in it. */
-export interface GateBook {
-  /** Records and emits the evidence of a gate. */
-  show: (found: GateEvidence, round: number) => GateEvidence;
-  /**
-   * Under `strict` every gate has to pass, or its problems and these notes go to the writer; under `verify` only green has
-   * to pass, and the others are reported.
-   */
-  judge: (tree: string, gates: readonly GateEvidence[], notes?: readonly string[]) => Judgement;
-  /** The tree without what `rules` forbid. */
-  allowed: (tree: string, source: string, step: string, rules: readonly Rule[]) => Promise<Limited>;
-  /** The last evidence of each gate, in the order of the gates. */
-  evidence: () => GateEvidence[];
-  undone: () => readonly Undone[];
-}
+export type GateLog = ReturnType<typeof createGateLog>;
 
-export function createGateBook(context: WorktreeContext): GateBook {
+/** The evidence of an item's gates, and what was undone in it. */
+export function createGateLog(context: WorktreeContext) {
   const { emit, portable } = context;
   const { policy } = context.config.implement;
   const seen = new Map<GateName, GateEvidence>();
   const undone: Undone[] = [];
   return {
-    show(found, round) {
+    /** Records and emits the evidence of a gate. */
+    show: (found: GateEvidence, round: number): GateEvidence => {
       const evidence = { ...found, details: found.details.map(portable), problems: found.problems.map(portable) };
       seen.set(evidence.gate, evidence);
       emit({ type: 'gate-checked', round, ...evidence });
       return evidence;
     },
-    judge(tree, gates, notes = []) {
+    /**
+     * Under `strict` every gate has to pass, or its problems and these notes go to the writer; under `verify` only green has
+     * to pass, and the others are reported.
+     */
+    judge: (tree: string, gates: readonly GateEvidence[], notes: readonly string[] = []): Judgement => {
       const failing = gates.filter(({ gate, passed }) => !passed && (policy === 'strict' || gate === 'green'));
       const problems = failing.flatMap((evidence) => evidence.problems);
       const gate = `gate ${failing.map((evidence) => evidence.gate).join(' and ')}`;
       return { tree, problems: failing.length === 0 ? [] : [...problems, ...notes], gate };
     },
-    async allowed(tree, source, step, rules) {
+    /** The tree without what `rules` forbid. */
+    allowed: async (tree: string, source: string, step: string, rules: readonly Rule[]): Promise<Limited> => {
       const found = await undoForbidden(context, { tree, source, step }, policy === 'off' ? OWN_FILES : rules);
       undone.push(...found.undone);
       return found;
     },
-    evidence: () => ORDER.flatMap((gate) => seen.get(gate) ?? []),
-    undone: () => undone,
+    /** The last evidence of each gate, in the order of the gates. */
+    evidence: (): GateEvidence[] => ORDER.flatMap((gate) => seen.get(gate) ?? []),
+    undone: (): readonly Undone[] => undone,
   };
 }
 
@@ -80,7 +74,7 @@ interface FinishedChange extends Omit<CombinationFacts, 'baseline'> {
 
 /** The gates of a change to finished branches: nothing that passed is broken, and the tests that prove the branches still do. */
 export async function judgeFinished(
-  { show, judge }: GateBook,
+  { show, judge }: GateLog,
   { runs, baseline }: Tests,
   { tree, step, round, covered, target, reverse, ...facts }: FinishedChange,
 ): Promise<Judgement> {
@@ -97,23 +91,20 @@ export async function judgeFinished(
   return judge(tree, [green, coverage, ...reversed]);
 }
 
+interface Reversed {
+  run: TestRun;
+  proven: readonly ProvenTest[];
+  tree: string;
+  /** The tree without the code. */
+  without: string;
+  step: string;
+}
+
 /** Whether proven tests of a run fail again without the code that was changed since `without`. Null: none of them ran. */
 export async function reverseWithout(
   { worktree }: WorktreeContext,
   { suite, runs }: Tests,
-  {
-    run,
-    proven,
-    tree,
-    without,
-    step,
-  }: {
-    run: TestRun;
-    proven: readonly ProvenTest[];
-    tree: string;
-    without: string;
-    step: string;
-  },
+  { run, proven, tree, without, step }: Reversed,
 ): Promise<GateEvidence | null> {
   const names = new Set(proven.filter(({ isGuard }) => !isGuard).map(({ name }) => name));
   const cases = run.cases.filter(({ name }) => names.has(oneLine(name)));

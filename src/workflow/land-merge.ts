@@ -2,10 +2,10 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import { firstBroken, type LandedBranch, type Landing, type LandingBranch, missingBelow } from '../core/landing.ts';
 import { listed, oneLine } from '../core/lines.ts';
 import { wordingOf } from '../core/wording.ts';
-import type { ProvenTest } from '../documents/implementation/proven-tests.ts';
 import { isAncestor } from '../git/branches.ts';
 import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
 import { type Broken, briefly, brokenIn } from '../verification/combination.ts';
+import type { ProvenTest } from '../verification/report-reader.ts';
 import { setUpProblem } from './set-up.ts';
 import { openTests, type Tests } from './test-runs.ts';
 import { suiteFor, type WorktreeContext } from './worktree-item.ts';

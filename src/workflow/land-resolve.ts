@@ -10,7 +10,7 @@ import type { CoverageTarget } from '../verification/coverage.ts';
 import { ALWAYS, unaskedRule, undoForbidden } from './forbidden.ts';
 import { designOn } from './implementations.ts';
 import { type Conflicting, resolveTask } from './implementer-tasks.ts';
-import { conflictLeft, coverageTarget, createGateBook, judgeFinished, reverseWithout } from './judging.ts';
+import { conflictLeft, coverageTarget, createGateLog, judgeFinished, reverseWithout } from './judging.ts';
 import {
   type Combined,
   endOf,
@@ -74,7 +74,7 @@ export async function settleConflict(
   if (earlier !== undefined && again !== null && (await gates(again, `settled-${id}`, 1)).problems.length === 0)
     return commit(again, earlier.by);
 
-  // Calls are booked on the branch.
+  // The cost of calls is counted for the branch.
   const emitPart: typeof emit = (event) => emit(event.type === 'model-answered' ? { ...event, part: id } : event);
   const part = { ...context, emit: emitPart, writer: context.createWriter() };
   const { write, authors } = createWriterCalls(part, tests);
@@ -154,14 +154,14 @@ function conflictGates(
   { ours, branch, merge, others, target }: Sides,
 ): Writing['judge'] {
   const { worktree } = context;
-  const book = createGateBook(context);
+  const gateLog = createGateLog(context);
   const paths = merge.conflicts.map(({ path }) => path);
   return async (tree, step, round) => {
     const left = await conflictLeft(context, tree, paths);
     if (left !== null || tests === null) return left ?? { tree, problems: [], gate: '' };
     const isTest = (path: string): boolean => tests.suite.isTestFile(path);
     const covered = new Set(paths.filter((path) => !isTest(path)));
-    return judgeFinished(book, tests, {
+    return judgeFinished(gateLog, tests, {
       ...factsOf([...ours.branches, branch]),
       tree,
       step,

@@ -3,9 +3,9 @@ import { localTime } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { type LandedBranch, type Landing, missingBelow } from '../core/landing.ts';
-import { provenTests } from '../documents/implementation/proven-tests.ts';
 import { deleteBranch, makeLandBranch } from '../git/branches.ts';
 import { readAt } from '../git/repository.ts';
+import { provenTests } from '../verification/report-reader.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { filesForPeople } from './judging.ts';
 import {
@@ -82,13 +82,13 @@ async function openLanding(item: ItemContext, parts: LandParts): Promise<LandCon
   // The branch of the worktree; that of the landing is made in the end.
   const branch = `agentos/landing-${item.id}`;
   const files = landing.branches.flatMap((each) => each.files);
-  const opened = await openInWorktree(item, parts, { base, branch, isPersons: true, files });
+  const opened = await openInWorktree(item, parts, { base, branch, isUntouched: true, files });
   return { ...opened, branches };
 }
 
 interface Ended {
   state: Combined;
-  /** Of every branch that did not just merge. */
+  /** The ends of all branches that did not simply merge. */
   ends: Map<string, LandedBranch>;
   unsettled: Unsettled[];
 }

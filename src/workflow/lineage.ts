@@ -23,6 +23,12 @@ function numbersIn(directory: string): number[] {
   return names.map((name) => Number(/^(\d{3,})-/.exec(name)?.[1] ?? 0));
 }
 
+/** Null: it is not the name of a version. */
+export function parseVersionName(name: string): { number: number; kind: VersionKind } | null {
+  const [, number, kind] = /^(\d{3,6})-(issue|draft|verdict|final)\.md$/.exec(name) ?? [];
+  return kind === undefined ? null : { number: Number(number), kind: kind as VersionKind };
+}
+
 export function versionName(number: number, kind: VersionKind): string {
   return `${String(number).padStart(3, '0')}-${kind}.md`;
 }
@@ -47,23 +53,20 @@ export function placeVersion(
   return { number: taken.includes(from) ? (taken.at(-1) ?? 0) + 1 : from, isThere: false };
 }
 
-export interface Lineage {
-  readonly nextNumber: number;
-  /** Returns the path. Numbers follow the order of calls, so that a resumed item finds the files that it wrote before. */
-  add(kind: VersionKind, text: string): Promise<string>;
-}
+export type Lineage = ReturnType<typeof createLineage>;
 
 export function createLineage(
   { paths, emit }: Pick<ItemContext, 'paths' | 'emit'>,
   directory: string,
   firstNumber: number,
-): Lineage {
+) {
   let nextNumber = firstNumber;
   return {
-    get nextNumber() {
+    get nextNumber(): number {
       return nextNumber;
     },
-    async add(kind, text) {
+    /** Returns the path. Numbers follow the order of calls, so that a resumed item finds the files that it wrote before. */
+    async add(kind: VersionKind, text: string): Promise<string> {
       const content = text.endsWith('\n') ? text : `${text}\n`;
       const { number, isThere } = placeVersion(directory, nextNumber, kind, content);
       const path = join(directory, versionName(number, kind));

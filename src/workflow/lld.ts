@@ -78,8 +78,7 @@ async function vouchedFor(item: ItemContext, issue: Issue): Promise<ItemResult |
   if (doubt === null) return null;
   const decider = createDecider(item, { folder: item.paths.lineage(issue.id), canRevise: false });
   const reason = `read ${url} before a model does: ${doubt}`;
-  const text = shownIssue(issue);
-  const decision = await decider.ask({ reason, text, review: '', obstacle: null, openQuestions: [] });
+  const decision = await decider.ask({ reason, text: shownIssue(issue) });
   if (decision === null) return { status: 'discuss', reason, outputs: [url] };
   return decision.kind === 'drop' ? decider.drop(decision) : null;
 }

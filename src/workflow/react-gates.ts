@@ -1,20 +1,13 @@
 import { type Reaction, type ReviewRequest, reactBranch } from '../core/reaction.ts';
-import { type ProvenTest, provenTests } from '../documents/implementation/proven-tests.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
-import { namesFile } from '../documents/review/named-files.ts';
 import { type Merge, mergeTrees } from '../git/merge.ts';
 import { openCommit, readAt } from '../git/repository.ts';
+import { type ProvenTest, provenTests } from '../verification/report-reader.ts';
 import { evidenceOf } from '../verification/test-key.ts';
-import { ALWAYS, type Rule, unaskedRule } from './forbidden.ts';
+import { ALWAYS, namesFile, type Rule, unaskedRule } from './forbidden.ts';
+import { changedFiles } from './implementations.ts';
 import type { ItemContext } from './item.ts';
-import {
-  conflictLeft,
-  coverageTarget,
-  createGateBook,
-  type GateBook,
-  judgeFinished,
-  reverseWithout,
-} from './judging.ts';
+import { conflictLeft, coverageTarget, createGateLog, type GateLog, judgeFinished, reverseWithout } from './judging.ts';
 import type { Tests } from './test-runs.ts';
 import { type ImplementContext, openInWorktree, suiteFor, type WorktreeParts } from './worktree-item.ts';
 import type { Writing } from './writing.ts';
@@ -51,13 +44,11 @@ export async function openReaction(item: ItemContext, parts: ReactParts): Promis
   const writer = parts.createWriter();
   const base = isBaseMoved ? reaction.base.commit : await git.text(['merge-base', head, reaction.base.commit]);
   const { files } = designFacts(lldText);
-  const opened = await openInWorktree(item, parts, { base, branch: reactBranch(item.id), isPersons: true, files });
+  const opened = await openInWorktree(item, parts, { base, branch: reactBranch(item.id), isUntouched: true, files });
   const suite = await suiteFor(opened, files);
   const headTree = await opened.worktree.treeOf(head);
   const merge = isBaseMoved ? await mergeOf(item, parts) : null;
   const conflict = merge !== null && merge.conflicts.length > 0 ? merge : null;
-  const parted = await git.text(['merge-base', head, base]);
-  const listing = await git.text(['diff', '--name-only', '-z', parted, head]);
   const [report = null] = await readAt(git, [{ ref: head, path: item.paths.report(item.id) }]);
   const testFiles = (await openCommit(git, head)).paths.filter((path) => suite.isTestFile(path));
   return {
@@ -69,7 +60,7 @@ export async function openReaction(item: ItemContext, parts: ReactParts): Promis
     forecast: '',
     headTree,
     startTree: merge?.tree ?? headTree,
-    own: new Set(listing.split('\0').filter(Boolean)),
+    own: new Set(await changedFiles(git, base, head)),
     conflict,
     proven: provenTests(report ?? ''),
     testFiles,
@@ -94,7 +85,7 @@ export function openTestsIn(
   );
 }
 
-export interface ReactGates extends Pick<GateBook, 'evidence' | 'undone'> {
+export interface ReactGates extends Pick<GateLog, 'evidence' | 'undone'> {
   judge: Writing['judge'];
   limit: NonNullable<Writing['limit']>;
 }
@@ -105,8 +96,8 @@ export interface ReactGates extends Pick<GateBook, 'evidence' | 'undone'> {
  */
 export function reactGates(context: ReactContext, tests: Tests | null): ReactGates {
   const { worktree, suite, lld, baseTree, headTree, startTree, own, conflict, proven, reaction } = context;
-  const book = createGateBook(context);
-  const { show, allowed, undone } = book;
+  const gateLog = createGateLog(context);
+  const { show, allowed, undone } = gateLog;
   const inConflict = conflict?.conflicts.map(({ path }) => path) ?? [];
   const open = new Set(context.openTests);
   const texts = [...reaction.checks.map(({ log }) => log), ...reaction.reviews.map(({ body }) => body)];
@@ -127,7 +118,7 @@ export function reactGates(context: ReactContext, tests: Tests | null): ReactGat
       const covered = (await worktree.changes(baseTree, tree))
         .filter(({ path, kind }) => kind !== 'deleted' && !suite.isTestFile(path))
         .map(({ path }) => path);
-      return judgeFinished(book, tests, {
+      return judgeFinished(gateLog, tests, {
         tree,
         step,
         round,
@@ -156,7 +147,7 @@ export function reactGates(context: ReactContext, tests: Tests | null): ReactGat
       return allowed(left, startTree, step, [...ALWAYS, frozen, unasked]);
     },
 
-    evidence: book.evidence,
+    evidence: gateLog.evidence,
     undone,
   };
 }

@@ -1,12 +1,11 @@
 import { describeReaction, MOST_CYCLES, needsConsent, type ReactionResult } from '../core/reaction.ts';
 import { describeDecision } from '../documents/decision.ts';
-import { commitMessage } from '../documents/implementation/commit-message.ts';
-import { gateTable } from '../documents/implementation/markdown-text.ts';
-import { withReaction } from '../documents/implementation/reaction-report.ts';
 import { readAt } from '../git/repository.ts';
 import { tagged } from '../prompts/tags.ts';
+import { gateTable, withReaction } from '../verification/report.ts';
 import { reviewCode, reviewsOf } from './code-review.ts';
 import { createDecider, type Decider } from './decide.ts';
+import { commitMessage, commitStep } from './implement-finish.ts';
 import { answersIn, askedText, reactTask } from './implementer-tasks.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { filesForPeople } from './judging.ts';
@@ -89,7 +88,7 @@ async function askConsent(context: ReactContext, decider: Decider): Promise<Reac
   if (!needsConsent(reaction)) return context;
   const what = describeReaction(reaction);
   const reason = `the pull request had ${reaction.cycle - 1} reactions, and there is more: ${what}. Approve ${MOST_CYCLES} more of them?`;
-  const decision = await decider.ask({ reason, text: what, review: '', obstacle: null, openQuestions: [] });
+  const decision = await decider.ask({ reason, text: what });
   if (decision === null) return discuss(context, reason);
   if (decision.kind === 'drop') return dropped(context, describeDecision(decision));
   if (decision.change === null) return context;
@@ -162,12 +161,8 @@ async function commitReaction(
   const [report = null] = await readAt(git, [{ ref: head, path }]);
   const noted = wrote && report !== null ? withReaction(report, { cycle, what, evidence }) : null;
   const complete = noted === null ? tree : await worktree.withFiles(tree, { [path]: mask(portable(noted)) });
-  const key = { name: 'commit-reaction', inputs: { tree: complete, parents, message } };
-  const { value } = await context.step(key, async () => ({
-    commit: await worktree.commit({ tree: complete, parents, message }),
-  }));
+  const commit = await commitStep(context, 'commit-reaction', { tree: complete, parents, message });
   signal.throwIfAborted();
-  const { commit } = value;
   await worktree.setBranch(commit, true);
   emit({ type: 'committed', branch: worktree.branch, commit, what: 'code' });
   const files = (await worktree.changes(startTree, tree)).map((change) => change.path);

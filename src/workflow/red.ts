@@ -15,16 +15,10 @@ import { askReviewer, MOST_DIFF_CHARS } from './code-review.ts';
 import type { Tests } from './test-runs.ts';
 import type { ImplementContext } from './worktree-item.ts';
 
-/** The scenarios that hold before the code: by the LLD, or by the reviewer's answer. */
-export interface Guards {
-  readonly ids: ReadonlySet<string>;
-  /** Asks the reviewer about each scenario whose tests all pass before the code, once. Returns notes for the writer. */
-  ask(round: number, tests: readonly TestCase[], tree: string): Promise<string[]>;
-  /** Those that are guards by the reviewer's answer, for the report. */
-  found(): string[];
-}
+export type Guards = ReturnType<typeof createGuards>;
 
-export function createGuards(context: ImplementContext): Guards {
+/** The scenarios that hold before the code: by the LLD, or by the reviewer's answer. */
+export function createGuards(context: ImplementContext) {
   const { id, title, lld, prompts, worktree, baseTree } = context;
   const ids = new Set(lld.scenarios.filter(isGuard).map((scenario) => scenario.id));
   const asked = new Set<string>();
@@ -32,7 +26,8 @@ export function createGuards(context: ImplementContext): Guards {
 
   return {
     ids,
-    async ask(round, tests, tree) {
+    /** Asks the reviewer about each scenario whose tests all pass before the code, once. Returns notes for the writer. */
+    async ask(round: number, tests: readonly TestCase[], tree: string): Promise<string[]> {
       const open = lld.scenarios.flatMap((scenario) => {
         const named = tests.filter(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, scenario.id));
         const isOpen = named.length > 0 && named.every(({ outcome }) => outcome === 'passed');
@@ -61,6 +56,7 @@ export function createGuards(context: ImplementContext): Guards {
       const others = review.findings.filter((finding) => finding.tier < 3 && !isGuardFinding(finding));
       return others.map(({ text }) => `the reviewer says of these tests: ${text}`);
     },
+    /** Those that are guards by the reviewer's answer, for the report. */
     found: () => found,
   };
 }
@@ -80,7 +76,7 @@ interface Red {
 }
 
 /** Runs the new tests before the code is written: guards have to pass, all others have to fail because the code is missing. */
-export async function seeRed(
+export async function checkRed(
   { lld, worktree, baseTree, config, suite }: ImplementContext,
   { runs, baseline }: Tests,
   guards: Guards,
@@ -98,6 +94,7 @@ export async function seeRed(
   const red = redGate({
     run,
     tests,
+    files,
     baseline,
     scenarios,
     guards: guards.ids,

@@ -1,10 +1,10 @@
 import type { DesignSize } from '../core/config.ts';
 import type { DesignResult, DesignSaid, ReviewResult, ReviewSaid } from '../core/evaluation.ts';
-import { confirmedFindings, type LaterChange } from '../documents/confirmed.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { LLD_FORM } from '../documents/revise/form.ts';
 import type { Issue } from '../source/port.ts';
+import { confirmedFindings, type LaterChange } from './confirmed.ts';
 import { type DocumentRepository, evidenceRule } from './document.ts';
 import { createDocumentQuestions, type DocumentReview, reviewDocument } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';

@@ -151,7 +151,7 @@ test('a finding is revised, shown with the earlier diff, and settled by the appr
 test('an approval that names an open Tier 1 finding is asked for again, and is never taken', async () => {
   const { outcome, calls, problems } = await play(DIFFS, [REVIEWS[1] ?? ''], 3);
   expect(calls).toEqual({ review: 1, reviewAgain: 1, revise: 0 });
-  expect(problems[0]?.join()).toContain('Tier 1');
+  expect(problems).toEqual([[expect.stringContaining('Tier 1')]]);
   expect(outcome).toMatchObject({ verdict: 'DISCUSS', rounds: 1 });
   expect(outcome.verdict === 'DISCUSS' && outcome.reason).toContain("can't be acted on");
   expect(outcome.ledger.findings).toEqual([]);
@@ -180,7 +180,7 @@ test('the last round ends in DISCUSS without another revision', async () => {
 
 test('an approval by a person withdraws what is open; the person has seen the diff and the review', async () => {
   const { outcome, points } = await play(DIFFS, [REVIEWS[3] ?? ''], 1, [decision('approve', 'Known.')]);
-  expect(points).toMatchObject([{ text: '+one\n', review: REVIEWS[3], obstacle: null, openQuestions: [] }]);
+  expect(points).toMatchObject([{ text: '+one\n', obstacle: null, openQuestions: [] }]);
   expect(outcome).toMatchObject({ verdict: 'APPROVED', rounds: 1, text: '+one\n' });
   expect(outcome.ledger.findings[0]).toMatchObject({ state: 'withdrawn', reason: 'approved by Ada: Known.' });
 });

@@ -1,8 +1,8 @@
 import { type Decision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
-import type { Weighed } from '../documents/review/evidence.ts';
-import { isTrustworthy, type Review, readReview } from '../documents/review/reader.ts';
+import { type Review, readReview } from '../documents/review/reader.ts';
 import type { Decider } from './decide.ts';
+import type { Weighed } from './document.ts';
 import type { ItemContext } from './item.ts';
 
 /** What is reviewed: a document, or a change to code. Each question to a model is one durable step. */
@@ -65,7 +65,7 @@ export type ReviewOutcome = {
   text: string;
   rounds: number;
   ledger: Ledger;
-  /** Of people, in their order. */
+  /** What people decided, in order. */
   decisions: Decision[];
 } & (ReviewEnding | { verdict: 'DROPPED'; decision: Decision });
 
@@ -123,7 +123,7 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
       if (ending !== null) {
         const { reason } = ending;
         const openQuestions = [...new Set([...asked, ...(document?.openQuestions(text) ?? [])])];
-        const decision = (await decider?.ask({ reason, text, review, obstacle, openQuestions })) ?? null;
+        const decision = (await decider?.ask({ reason, text, obstacle, openQuestions })) ?? null;
         // A draft that fails the checks can't be approved, by a person either.
         const isTaken = decision !== null && (decision.kind !== 'approve' || obstacle === null);
         if (!isTaken) return { ...ending, text, rounds: round, ledger, decisions };
@@ -211,15 +211,19 @@ function judge(
   document: DocumentPhase | undefined,
 ): Pick<ReadReview, 'text' | 'ledger' | 'objections'> {
   const ledger = recordReview(earlier, review, { round, draftChanged: previous !== reviewed });
-  const objections = isTrustworthy(review) ? [] : review.problems.map((problem) => problem.message);
+  const objections = [...review.problems];
   const text = document?.settle(before, review) ?? before;
   if (review.verdict === 'APPROVED') {
     const questions = document?.openQuestions(text) ?? [];
     const most = document?.blockingTier(text) ?? 1;
     const blocking = openFindings(ledger).filter((finding) => finding.tier <= most && !finding.isUnproven);
+    // What the review itself contradicts is said once.
+    const unsaid = blocking
+      .map(({ id, text: finding }) => ({ id, line: finding.split('\n', 1)[0] ?? '' }))
+      .filter(({ line }) => !objections.some((objection) => objection.includes(`: ${line.slice(0, 80)}`)));
     objections.push(
       ...questions.map((question) => `APPROVED, but without an answer to the open question "${question}"`),
-      ...blocking.map(({ id, text: finding }) => `APPROVED, but ${id} is still open: ${finding.split('\n')[0]}`),
+      ...unsaid.map(({ id, line }) => `APPROVED, but ${id} is still open: ${line}`),
     );
   }
   return { text, ledger: objections.length === 0 ? ledger : earlier, objections };

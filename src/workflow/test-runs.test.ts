@@ -5,7 +5,7 @@ import { testItem } from '../../test/support/test-item.ts';
 import { testJournal } from '../../test/support/test-journal.ts';
 import { codeOf } from '../core/errors.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
-import type { TestOutcome, TestRun } from '../testing/port.ts';
+import type { TestCase, TestOutcome, TestRun } from '../testing/port.ts';
 import { createTestRuns, type TestRuns } from './test-runs.ts';
 
 interface Played {
@@ -16,14 +16,16 @@ interface Played {
 }
 
 /** Test runs with these outcomes, one after another, over a journal that can be opened again. */
-function play(file: string, outcomes: TestOutcome[]): Played {
+function play(file: string, outcomes: TestOutcome[], hasBuild = false): Played {
   const journal = testJournal(file);
   const ran: string[] = [];
   let tree = '';
+  let isBuilt = false;
   const run = async (): Promise<TestRun> => {
     const outcome = outcomes.shift() ?? expect.unreachable('it ran once more');
-    ran.push(`${tree}: ${outcome}`);
-    return { command: 'x', outcome, exitCode: 1, durationMs: 1, cases: [], loadFailures: [], coverage: null, tail: '' };
+    ran.push(`${tree}: ${outcome}${isBuilt ? ', built' : ''}`);
+    const cases: TestCase[] = outcome === 'passed' ? [{ file: null, name: 'a', outcome, message: null }] : [];
+    return { command: 'x', outcome, exitCode: 1, durationMs: 1, cases, loadFailures: [], coverage: null, tail: '' };
   };
   const worktree: Pick<Worktree, 'restore' | 'dropIgnored'> = {
     restore: async (wanted) => {
@@ -44,7 +46,14 @@ function play(file: string, outcomes: TestOutcome[]): Played {
       baseTree: 'base',
       ...testItem({ journal }),
     },
-    { runner: 'node', command: 'x', folders: [''], isTestFile: () => true, run },
+    {
+      runner: 'node',
+      command: 'x',
+      folders: [''],
+      isTestFile: () => true,
+      run,
+      ...(hasBuild ? { buildFirst: (isWanted: boolean) => void (isBuilt = isWanted) } : {}),
+    },
   );
   return { runs, ran, close: () => journal.close() };
 }
@@ -122,4 +131,28 @@ test.each<[string, TestOutcome[], string]>([
   expect(await second.runs.baseline(async () => null)).toMatchObject({ outcome: 'passed' });
   expect(second.ran).toEqual(['base: passed']);
   second.close();
+});
+
+test('a baseline that a build makes usable is built in every later run, also of a resumed item', async () => {
+  const file = join(await testFolder(), 'journal.db');
+  const refuse = async ({ outcome }: TestRun): Promise<string | null> => (outcome === 'passed' ? null : 'nothing ran');
+  const first = play(file, ['no-tests', 'passed', 'failed'], true);
+  expect(await first.runs.baseline(refuse)).toMatchObject({ outcome: 'passed' });
+  await first.runs.after({ step: 'green-1', tree: 'code' });
+  expect(first.ran).toEqual(['base: no-tests', 'base: passed, built', 'code: failed, built']);
+  first.close();
+  const second = play(file, ['passed'], true);
+  await second.runs.baseline(refuse);
+  await second.runs.after({ step: 'green-2', tree: 'more' });
+  expect(second.ran).toEqual(['more: passed, built']);
+  second.close();
+});
+
+test('a build that changes nothing is not kept', async () => {
+  const runs = play(join(await testFolder(), 'journal.db'), ['no-tests', 'no-tests', 'passed', 'passed'], true);
+  expect(codeOf(await failure(runs.runs.baseline(async () => 'nothing ran')))).toBe('tests-cannot-run');
+  await runs.runs.baseline(async () => null);
+  await runs.runs.after({ step: 'green-1', tree: 'code' });
+  expect(runs.ran).toEqual(['base: no-tests', 'base: no-tests, built', 'base: passed', 'code: passed']);
+  runs.close();
 });

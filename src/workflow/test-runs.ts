@@ -1,7 +1,6 @@
 import { AgentosError } from '../core/errors.ts';
 import { cutMiddle } from '../core/reason.ts';
 import { openCommit } from '../git/repository.ts';
-import { setupWithBuild } from '../process/setup.ts';
 import { isRead, type TestRun, type TestRunOptions, type TestSuite } from '../testing/port.ts';
 import { mayHoldTests } from '../testing/test-files.ts';
 import { type Baseline, baselineOf, loadWarning, whyNoBaseline } from '../verification/baseline.ts';
@@ -38,14 +37,7 @@ interface TestsRun extends TestRun {
   directory?: string;
 }
 
-export interface TestRuns {
-  /** The tests before anything is written. Fails if `refuse` gives a reason. */
-  baseline(refuse: (run: TestRun) => Promise<string | null>): Promise<TestRun>;
-  /** `isFollowed`: another check of the checkout follows soon, and covers this run. */
-  after(run: RunTests & { isFollowed?: boolean }): Promise<TestsRun>;
-  /** A single run, with or without a report, that is not a step. */
-  once(run: RunTests): Promise<TestsRun>;
-}
+export type TestRuns = ReturnType<typeof createTestRuns>;
 
 /** Keeps stored runs short. */
 const MOST_MESSAGE = 4_000;
@@ -61,17 +53,10 @@ const MOST_MESSAGE = 4_000;
  * paid for again. It is used only if a new run has no report either.
  */
 export function createTestRuns(
-  {
-    worktree,
-    setUp,
-    baseTree,
-    step: durable,
-    emit,
-    signal,
-    checkout,
-  }: Pick<WorktreeContext, 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'>,
+  context: Pick<WorktreeContext, 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'>,
   suite: TestSuite,
-): TestRuns {
+) {
+  const { worktree, setUp, baseTree, step: durable, emit, signal, checkout } = context;
   const run = async (step: string, options: Omit<TestRunOptions, 'signal'>): Promise<TestRun> => {
     const found = await suite.run({ ...options, signal });
     const { command, outcome, exitCode, durationMs } = found;
@@ -94,27 +79,44 @@ export function createTestRuns(
   };
 
   return {
-    async baseline(refuse) {
+    /** The tests before anything is written. Fails if `refuse` gives a reason. */
+    async baseline(refuse: (run: TestRun) => Promise<string | null>): Promise<TestRun> {
       const step = 'baseline';
       // Nothing is written yet: no agent has to be guarded against, and no file removed.
       const { value } = await durable({ name: step, inputs: inputsOf({ tree: baseTree }) }, async () => {
         await worktree.restore(baseTree);
+        suite.buildFirst?.(false);
         if (suite.fetchesFirst) {
           await suite.run({ signal, fetches: true });
           await worktree.restore(baseTree);
         }
         const first = await run(step, {});
-        const found = first.outcome === 'timed-out' ? await run(step, {}) : first;
+        const plain = first.outcome === 'timed-out' ? await run(step, {}) : first;
+        const { found, builds } = await builtIfNeeded(plain);
         if (!isRead(found)) throw cannotRun(found);
         const why = await refuse(found);
         if (why !== null) throw new AgentosError({ code: 'tests-cannot-run', command: found.command, detail: why });
         await setUp.afterBaseline();
-        return { run: { ...stored(found), dropped: [] } };
+        return { run: { ...stored(found), dropped: [] }, builds };
       });
+      suite.buildFirst?.(value.builds);
       return value.run;
+
+      /** Files that can't be loaded may need a build. */
+      async function builtIfNeeded(plain: TestRun): Promise<{ found: TestRun; builds: boolean }> {
+        const isRefused = isRead(plain) ? (await refuse(plain)) !== null : plain.outcome === 'no-report';
+        if (suite.buildFirst === undefined || (!isRefused && plain.loadFailures.length === 0))
+          return { found: plain, builds: false };
+        suite.buildFirst(true);
+        const built = await run(step, {});
+        const builds = isRead(built) && countsOfRun(built).passed > countsOfRun(plain).passed;
+        if (builds) emit({ type: 'notice', text: `the tests need a build before them: ${built.command}` });
+        return { found: builds || (isRefused && isRead(built)) ? built : plain, builds };
+      }
     },
 
-    async after({ isFollowed = false, ...asked }) {
+    /** `isFollowed`: another check of the checkout follows soon, and covers this run. */
+    async after({ isFollowed = false, ...asked }: RunTests & { isFollowed?: boolean }): Promise<TestsRun> {
       const { step } = asked;
       const inputs = inputsOf(asked);
       let unread: TestsRun | null = null;
@@ -143,6 +145,7 @@ export function createTestRuns(
       return isFollowed ? runStep() : checkout.checked(runStep);
     },
 
+    /** A single run, with or without a report, that is not a step. */
     once: runIn,
   };
 }
@@ -180,16 +183,9 @@ async function readBaseline(context: WorktreeContext, suite: TestSuite, runs: Te
   const run = await runs.baseline(async (found) => {
     const paths = found.outcome === 'no-tests' ? (await openCommit(git, base)).paths : [];
     const testFiles = paths.filter((path) => suite.isTestFile(path) && mayHoldTests(path));
-    const why = whyNoBaseline(found, suite.runner, testFiles);
-    return why === null || found.loadFailures.length === 0 ? why : `${why}${await buildHint(context)}`;
+    return whyNoBaseline(found, suite.runner, testFiles);
   });
   const warning = loadWarning(run);
-  if (warning !== null) emit({ type: 'notice', text: `${warning}${await buildHint(context)}` });
+  if (warning !== null) emit({ type: 'notice', text: warning });
   return baselineOf(run);
-}
-
-/** What to configure if the tests need a build; empty if a set-up is configured. */
-async function buildHint({ config, worktree, itemEnv }: WorktreeContext): Promise<string> {
-  const setup = config.implement.setup === null ? await setupWithBuild(worktree.directory, itemEnv['PATH']) : null;
-  return setup === null ? '' : `. If they need a build, write in agentos.yaml: implement: { setup: '${setup}' }`;
 }

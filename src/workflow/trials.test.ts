@@ -6,7 +6,7 @@ import type { Config } from '../core/config.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestRun } from '../testing/port.ts';
 import { NO_BASELINE } from '../verification/baseline.ts';
-import { createTrials, describeTrial } from './trials.ts';
+import { createTrials, describeTrial } from './writing.ts';
 
 const RUN: TestRun = {
   command: 'npm test',

@@ -59,13 +59,18 @@ export interface ImplementContext extends WorktreeContext {
 }
 
 /**
- * Creates the worktree of an item, or takes over that of an earlier attempt, and sets it up. `isPersons`: the base has no
+ * Creates the worktree of an item, or takes over that of an earlier attempt, and sets it up. `isUntouched`: the base has no
  * commits that an agent wrote. `files`: the files that the item changes.
  */
 export async function openInWorktree<Parts extends WorktreeParts>(
   item: ItemContext,
   parts: Parts,
-  { base, branch, isPersons, files }: { base: string; branch: string; isPersons: boolean; files: readonly string[] },
+  {
+    base,
+    branch,
+    isUntouched,
+    files,
+  }: { base: string; branch: string; isUntouched: boolean; files: readonly string[] },
 ): Promise<WorktreeContext & Parts> {
   const { workflow, paths, id, emit } = item;
   const { repository } = paths;
@@ -88,7 +93,7 @@ export async function openInWorktree<Parts extends WorktreeParts>(
   // The writer, the set-up and the tests share this object.
   Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
   const context = { ...item, ...parts, base, packages };
-  const hasRun = await createSetUp({ ...context, worktree: opened.worktree }, isAtStart && isPersons).first(isNew);
+  const hasRun = await createSetUp({ ...context, worktree: opened.worktree }, isAtStart && isUntouched).first(isNew);
   const baseTree = await opened.worktree.treeOf(base);
   const worktree = cachedWorktree(opened.worktree, isAtStart && !hasRun ? baseTree : null);
   return {
@@ -123,7 +128,7 @@ export function cachedWorktree(worktree: Worktree, fresh: string | null = null):
     async snapshot() {
       held = null;
       const tree = await worktree.snapshot();
-      if (!(await worktree.hasSubmodules())) held = tree;
+      if (!worktree.hasSubmodules()) held = tree;
       return tree;
     },
     async restore(tree) {

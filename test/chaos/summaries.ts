@@ -86,7 +86,7 @@ function againstEvents(summary: Summary, events: readonly AgentosEvent[]): strin
   return problems;
 }
 
-/** The files are chains of hashes; what is printed is not. */
+/** The lines of events.jsonl are a chain of hashes; what is printed is not. */
 function withoutChain(text: string): string {
   const { chain: _, ...rest } = (parse(text) ?? {}) as { chain?: string };
   return JSON.stringify(rest);
@@ -95,7 +95,7 @@ function withoutChain(text: string): string {
 /** What was printed is what is in the files. */
 function againstFiles(summary: Summary, { files, events }: Act): string[] {
   const problems: string[] = [];
-  if (files.summary === null || withoutChain(files.summary) !== JSON.stringify(summary))
+  if (files.summary === null || JSON.stringify(parse(files.summary)) !== JSON.stringify(summary))
     problems.push('summary.json is another one');
   const lines = (files.events?.trimEnd().split('\n') ?? []).map(withoutChain);
   const printed = events.map(({ event }) => JSON.stringify(event));

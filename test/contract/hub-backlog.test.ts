@@ -20,7 +20,7 @@ import {
 } from '../../src/hub/backlog.ts';
 import { createCertificate } from '../../src/hub/certificate.ts';
 import { type Database, openDatabase } from '../../src/hub/database.ts';
-import { appendEvents, readRunEvents } from '../../src/hub/item-events.ts';
+import { appendEvents, type Cursors, readRunNews } from '../../src/hub/item-events.ts';
 import { holdSession, joinMachine, revokeMachine } from '../../src/hub/machines.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../../src/hub/migrations.ts';
 import { postgresSteps } from '../../src/journal/postgres.ts';
@@ -44,6 +44,7 @@ afterAll(async () => {
 const { bounds, prices } = resolveConfig({}, {}, {});
 const END: ItemEnd = { status: 'succeeded', attempts: 1, durationMs: 1, reason: null, error: null, outputs: [] };
 const NO_FILES = { repository: {}, transcripts: {}, reviews: {}, undone: {} };
+const ended = (result: typeof NO_FILES | null) => ({ end: END, at: '', result });
 const LEASE_MS = 60_000;
 let runs = 0;
 let machines = 0;
@@ -158,7 +159,7 @@ describe.skipIf(!isPossible)('the backlog', () => {
     const repository = 'done';
     const first = await submit([itemWith('lld-1')], { repository });
     const claim = await (await machine()).claim();
-    expect(await endItem(database, claim ?? { id: 0, fence: 0 }, END, NO_FILES)).toBe(true);
+    expect(await endItem(database, claim ?? { id: 0, fence: 0 }, ended(NO_FILES))).toBe(true);
     const elsewhere = await submit([itemWith('lld-1')], { repository, checkout: 'there' });
     expect(elsewhere.placed[0]).toMatchObject({ item: first.placed[0]?.item, isShared: true });
     const again = await submit([itemWith('lld-1')], { repository });
@@ -204,12 +205,12 @@ describe.skipIf(!isPossible)('the backlog', () => {
     expect(claim).toMatchObject({ id: old.id });
     expect(claim?.fence).toBeGreaterThan(old.fence);
     expect((await renewLeases(database, slow.id, LEASE_MS)).held).toEqual([]);
-    expect(await endItem(database, old, END, null)).toBe(false);
+    expect(await endItem(database, old, ended(null))).toBe(false);
     await handBack(database, old);
     await appendEvents(database, 'old', [
       { item: old.id, fence: old.fence, number: 1, events: [{ at: '', type: 'notice', text: 'stale' }] },
     ]);
-    expect(await readRunEvents(database, run, new Map())).toEqual([]);
+    expect((await readRunNews(database, run, { items: new Map(), pool: 0 })).items).toEqual([]);
     const step = { id: 'a#1', name: 'a', number: 1, starts: 1, startedAt: '', end: null };
     await expect(store.put(step)).rejects.toMatchObject({ code: 'journal-fenced' });
     await expect(store.open()).rejects.toMatchObject({ code: 'journal-fenced' });
@@ -274,12 +275,12 @@ describe.skipIf(!isPossible)('the backlog', () => {
     await appendEvents(database, 'other', [say(1, 'b \u0000')]);
     await appendEvents(database, 'one', [say(1, 'a')]);
     await appendEvents(database, 'one', [say(2, 'c')]);
-    const cursors = new Map<number, number>();
-    const texts = (await readRunEvents(database, run, cursors)).flatMap(({ events }) =>
+    const cursors: Cursors = { items: new Map(), pool: 0 };
+    const texts = (await readRunNews(database, run, cursors)).items.flatMap(({ events }) =>
       events.map((event) => event.type === 'notice' && event.text),
     );
     expect(texts).toEqual(['a', 'b \u0000', 'c']);
-    expect(await readRunEvents(database, run, cursors)).toEqual([]);
+    expect(await readRunNews(database, run, cursors)).toEqual({ items: [], pool: [], isMore: false, isOver: false });
   });
 });
 
@@ -321,6 +322,8 @@ describe.skipIf(!isPossible)('the database', () => {
       code: 'database-unreachable',
     });
     await rm(dirname(certificate), { recursive: true });
+    for (const more of ['sslmode=verify-all', 'sslmode=verify-ca', `sslmode=verify-full&sslrootcert=${certificate}`])
+      expect(() => open(`${postgres.url}?${more}`)).toThrow(expect.objectContaining({ code: 'usage' }));
     const wrong = new URL(postgres.url);
     wrong.password = 'a-wrong-password';
     const refused = open(wrong.href);

@@ -267,7 +267,7 @@ describe.skipIf(!isPossible)('the server of a hub', () => {
     ] as const)
       await expect(push(ref, token)).rejects.toThrow('may not write');
     const ended = { status: 'succeeded', attempts: 1, durationMs: 1, reason: null, error: null, outputs: [] } as const;
-    await endItem(database, claim, { ...ended, outputs: [] }, null);
+    await endItem(database, claim, { end: { ...ended, outputs: [] }, at: '', result: null });
     expect(await statusOf(refs(OURS), 'item-token')).toBe(401);
     expect((await ask('claude-opus-5', 'item-token')).status).toBe(401);
   });

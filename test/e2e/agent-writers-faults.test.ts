@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type AgentWriterOptions, createAgentWriter } from '../../src/agent/programs/writer.ts';
+import type { AgentOptions } from '../../src/agent/create.ts';
+import { createAgentWriter } from '../../src/agent/programs/writer.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -35,7 +36,7 @@ interface Started extends Writing {
   opened: GatewayUnderTest;
 }
 
-interface Setting extends Partial<AgentWriterOptions> {
+interface Setting extends Partial<AgentOptions> {
   agent?: string;
   gateway?: Parameters<typeof openGateway>[0];
 }

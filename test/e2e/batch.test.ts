@@ -104,10 +104,11 @@ test('mixed results: one failure is exit code 1, the others are done, and one li
   // With nothing but refusals the model is the cause: no line asks for it again. A resumed run keeps its bounds.
   const again = await agentos(['resume'], options);
   expect(again.code).toBe(1);
-  const { runId, retryCommand } = await summaryOf(repository);
-  expect(retryCommand).toBeNull();
+  const { retryCommand } = await summaryOf(repository);
+  const kept = flags.replace('--drafter anthropic:claude-opus-5 ', '');
+  expect(retryCommand).toBe(`agentos lld --ids 137 142 ${kept} --drafter <model>`);
   expect(again.stdout).toContain(
-    `First choose another model than anthropic:claude-opus-5.\nFailed: 137, 142. Retry with: agentos resume ${runId} --drafter <model>\n`,
+    `First choose another model than anthropic:claude-opus-5.\nFailed: 137, 142. Retry with: ${retryCommand}\n`,
   );
   const missing = await agentos(['resume', '--drafter', 'command:false'], options);
   expect(missing.stdout).toContain(

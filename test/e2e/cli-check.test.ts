@@ -127,6 +127,7 @@ const DOUBTFUL = [
   `${review({ verdict: 'APPROVED' })}\nHowever, do not start until section 7 is fixed.\n`,
   review({ verdict: 'APPROVED', questions: ['Who pays for it?'] }),
   review({ verdict: 'APPROVED' }).replace('Read with care.', 'It can be implemented once section 7 is fixed.'),
+  review({ verdict: 'APPROVED' }).replace('Read with care.', 'The cache isnâ€™t bounded.'),
   '{"verdict": "APPROVED, if the licence is MIT"}',
   review({ verdict: 'APPROVED' }).replace(
     '## Verdict',
@@ -138,7 +139,7 @@ const DOUBTFUL = [
 const PLAIN = [
   review({ verdict: 'APPROVED', tier2: ['**Names:** two for one thing.'] }),
   'APPROVED\n',
-  review({ verdict: 'APPROVED' }).replace('Read with care.', 'It isnâ€™t long.'),
+  review({ verdict: 'APPROVED' }).replace('Read with care.', 'Itâ€™s short.'),
   '{"verdict": "APPROVED"}',
 ];
 

@@ -103,6 +103,8 @@ test('with --json stdout is JSON only, a line per event and the summary last, al
       { id: '2', status: 'failed', error: { code: 'issue-unreadable' } },
     ],
   });
+  const [run] = await repository.list('.agentos/runs');
+  expect(lines.at(-1)).toEqual(JSON.parse(await repository.read(`.agentos/runs/${run}/summary.json`)));
   expect(stderr).toContain('Failed: 2. Retry with: agentos lld --ids 2 --offline');
   const done = await testRepository({});
   const nothing = await agentos(['lld', '--all', '--json'], optionsOf(done));

@@ -167,10 +167,13 @@ test('a token is good for the models of its item, and for the helpers of its age
   const models = ['anthropic:claude-sonnet-4-5', 'codex:gpt-5', 'command:anything'];
   expect(await status(models, '/anthropic/v1/messages', 'claude-sonnet-4-5-20250929')).toBe(200);
   expect(await status(models, '/openai/v1/chat/completions', 'gpt-5-nano')).toBe(200);
+  // No price is known of it: it counts at the dearest of its vendor.
+  expect(await status(models, '/openai/v1/chat/completions', 'gpt-unheard-of')).toBe(200);
   expect(await status(models, '/openai/v1/models', null)).toBe(200);
   const served = vendor.calls.length;
   expect(await status(models, '/anthropic/v1/messages', 'claude-opus-4-5')).toBe(403);
   expect(await status(models, '/anthropic/v1/messages/count_tokens', 'claude-opus-4-5')).toBe(403);
+  expect(await status(models, '/openai/v1/chat/completions', 'gpt-5-pro')).toBe(403);
   expect(await status(models, '/google/v1beta/models/gemini-2.5-pro:generateContent', '')).toBe(403);
   expect(await status(models, '/google/v1beta/models', null)).toBe(403);
   expect(await status(['command:anything'], '/openai/v1/chat/completions', 'gpt-5')).toBe(403);

@@ -49,9 +49,10 @@ test('no key is in the environment, the arguments or the memory maps of any proc
   const drafter = 'command:env > env-$$.txt; sleep 30';
   const program = startAgentos(['lld', '1', '--drafter', drafter, '--reviewer', 'anthropic:claude-opus-5'], options);
   await eventually('the command runs', () => processesWith('sleep\u000030').length > 0);
-  const descendants = descendantsOf(program.child.pid ?? 0);
+  const own = program.child.pid ?? 0;
+  const descendants = descendantsOf(own);
   expect(descendants.length).toBeGreaterThanOrEqual(2);
-  for (const pid of descendants) {
+  for (const pid of [own, ...descendants]) {
     const seen = ['environ', 'cmdline'].map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8')).join('\0');
     for (const key of KEYS) expect(seen).not.toContain(key);
   }
@@ -174,9 +175,10 @@ test('quota that comes back too late ends the run as paused, exit code 75, and i
   let full = true;
   const { repository, options } = await place([1], {
     script: (call) =>
-      full ? { status: 429, type: 'rate_limit_error', message: 'Later', retryAfter: 7_200 } : script()(call),
+      full ? { status: 429, type: 'rate_limit_error', message: 'Later', retryAfter: 1_800 } : script()(call),
   });
-  const { code, stdout } = await agentos(['lld', '1', ...MODELS], options);
+  // It would be back before the item times out, but not before the run does.
+  const { code, stdout } = await agentos(['lld', '1', '--global-timeout', '10m', ...MODELS], options);
   expect(code).toBe(75);
   expect(stdout).toContain('paused');
   full = false;

@@ -184,7 +184,7 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
   });
 
   test('a run that was left is shown, followed to its end and stopped by later commands', async () => {
-    const repository = await testRepository({ 501: ISSUE, 502: ISSUE });
+    const repository = await testRepository({ 501: ISSUE, 502: ISSUE, 503: ISSUE });
     const release = hold('501');
     const left = await onHub(repository, 'lld', '501', '--detach', ...MODELS);
     expect(left.code, left.stdout + left.stderr).toBe(0);
@@ -203,6 +203,14 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
     expect(resumed.code, resumed.stdout + resumed.stderr).toBe(0);
     expect(resumed.stdout).toContain('[LLD-501] succeeded');
     expect(callsFor('501')).toEqual(['draft 501', 'review 501']);
+    // Nobody follows it: the commands that look at it bring its files.
+    expect((await onHub(repository, 'lld', '503', '--detach', ...MODELS)).code).toBe(0);
+    const looked = await until(
+      () => onHub(repository, 'status', '--json'),
+      ({ stdout }) => JSON.parse(stdout).runs[0].state !== 'running',
+    );
+    expect(JSON.parse(looked.stdout).runs[0]).toMatchObject({ state: 'finished', items: [{ status: 'succeeded' }] });
+    expect(await repository.read('docs/lld/LLD-503.md')).toContain('status: approved');
 
     const letGo = hold('502');
     const followed = startOnHub(repository, 'lld', '502', ...MODELS);

@@ -82,7 +82,7 @@ test('a test script that is not understood fails before anything is made or paid
   const at = lines.findIndex((line) => /^\S+ +tests /.test(line));
   expect(lines.filter((line) => /^\S+ +tests /.test(line))).toHaveLength(1);
   expect(lines[at]).toMatch(/^note +tests +tests-undetected: lab test\/\*\.js$/);
-  expect(lines[at + 1]).toMatch(/^ +Say it in agentos\.yaml/);
+  expect(lines[at + 1]).toMatch(/^ +Name the runner in agentos\.yaml/);
   expect(doctor.stdout).toMatch(/^note +set-up +uv: not found, needed for: npm install .* && uv sync --frozen$/m);
   expect(lines.at(-1)).toMatch(/^agentos implement is not ready: .*Designs can be made: agentos lld --all$/);
   expect(doctor.stdout).not.toMatch(/^Ready/m);
@@ -113,12 +113,12 @@ test.each<[string, Record<string, string | null>, string]>([
     'the tests wrote no report',
   ],
   [
-    'what they import is not built',
+    'what they import is not built, and the build fails',
     {
-      'package.json': '{ "type": "module", "scripts": { "test": "node --test", "build": "cp -r src dist" } }\n',
+      'package.json': '{ "type": "module", "scripts": { "test": "node --test", "build": "cp -r sources dist" } }\n',
       'test/main.test.js': "import '../dist/main.js';\n",
     },
-    "If they need a build, write in agentos.yaml: implement: { setup: 'npm run build' }",
+    "cp: cannot stat 'sources': No such file or directory",
   ],
   [
     'no test file can be loaded',

@@ -130,7 +130,7 @@ test('what breaks the tests, conflicts, or builds on such a branch is out, with 
   );
   expect(byId.get('4')?.reason).toBe('conflicts with 3 in src/main.js; --resolve has the implementer settle it');
   expect(byId.get('5')?.reason).toBe('builds on 4, which is out');
-  expect(retryCommand).toBeNull();
+  expect(retryCommand).toMatch(/^agentos resume /);
   const inIt = repository.git('log', '--format=%s', '--merges', `main..${landing.branch}`).split('\n');
   expect(inIt).toEqual(['Merge agentos/6-item', 'Merge agentos/3-item', 'Merge agentos/1-item']);
   // The base; the whole, twice; two more to find which of three it is; the rest.

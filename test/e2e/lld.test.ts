@@ -321,12 +321,14 @@ test('the cost limit of an item stops it before the next call, as over-budget', 
 });
 
 test('a call without a sign of life is ended by the idle bound and its item is stalled', async () => {
-  const vendor = await vendorWith({ script: script({ draft: () => ({ text: lldFor('42'), stallAfterChars: 10 }) }) });
+  // The first falls silent, the second never begins.
+  const answers = [{ text: lldFor('42'), stallAfterChars: 10 }, { latencyMs: 3_600_000 }];
+  const vendor = await vendorWith({ script: script({ draft: () => answers.shift() ?? {} }) });
   const repository = await testRepository({ 42: ISSUE });
   const bounds = ['--idle-timeout', '2s', '--max-retries', '1'];
   const { code, stdout } = await agentos(['lld', '42', ...bounds, ...CLAUDE_AND_GEMINI], envOf(vendor, repository));
   expect(code).toBe(1);
-  expect(stdout).toContain('stalled');
+  expect(stdout).toMatch(/^42 +stalled .* call-idle$/m);
   expect(vendor.calls).toHaveLength(2);
 });
 

@@ -95,6 +95,9 @@ test('nothing but the tour is implemented without a model: refused before anythi
   ])
     expectRefusal(await run(...args), 'Nothing is recorded for 42', '--implementer');
   expect(await treeOf(repository.root)).toEqual(before);
+  const undesigned = starter(await testRepository({ 1: ISSUE }));
+  const refused = await undesigned('implement', '--all', '--offline');
+  expectRefusal(refused, 'Nothing is recorded for this repository', '--implementer');
 });
 
 test('no help and no error suggests it for real work', async () => {

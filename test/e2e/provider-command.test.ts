@@ -5,9 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AgentosError, systemCode } from '../../src/core/errors.ts';
 import { type CommandSpec, parseModelSpec } from '../../src/core/model-spec.ts';
-import { MAX_REPLY_BYTES } from '../../src/models/call-bounds.ts';
-import { type CommandOptions, createCommandProvider } from '../../src/models/command.ts';
-import type { ModelReply, ModelRequest } from '../../src/models/port.ts';
+import { createCommandProvider } from '../../src/models/command.ts';
+import { MAX_REPLY_BYTES, type ModelReply, type ModelRequest } from '../../src/models/port.ts';
 
 let folder: string;
 
@@ -19,7 +18,7 @@ afterEach(async ({ task }) => {
   if (task.result?.state === 'pass') await rm(folder, { recursive: true });
 });
 
-type Ask = Partial<CommandOptions> &
+type Ask = Partial<Parameters<typeof createCommandProvider>[1]> &
   Partial<Pick<ModelRequest, 'signal' | 'system' | 'parts' | 'onProgress'>> & { cwd?: string };
 
 function ask(command: string, { signal, system, parts, onProgress, cwd, ...options }: Ask = {}): Promise<ModelReply> {
@@ -27,6 +26,7 @@ function ask(command: string, { signal, system, parts, onProgress, cwd, ...optio
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,
     ceilingMs: 30_000,
+    mask: (text) => text,
     ...options,
   });
   return provider.complete({

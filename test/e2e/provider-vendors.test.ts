@@ -151,10 +151,14 @@ describe.each(FORMATS)('$provider', (format) => {
     expect(JSON.parse(call?.input ?? '')).toEqual({ path: 'a.ts' });
   });
 
-  it('reports another model to a drafter, and refuses it for a review', async () => {
+  it('reports another model to a drafter, and refuses it for a review if both are listed', async () => {
     const reply = await ask(format, { answer: { text: 'Yes.', model: format.other } });
     expect(reply).toMatchObject({ answered: format.other, substituted: true });
     await vendor?.close();
+    const own = await ask(format, { role: 'reviewer', answer: { text: 'Yes.', model: 'name-of-a-proxy' } });
+    expect(own).toMatchObject({ answered: 'name-of-a-proxy', substituted: true });
+    await vendor?.close();
+    if (provider === 'openai-compatible') return;
     expect(await failureOf(ask(format, { role: 'reviewer', answer: { text: 'Yes.', model: format.other } }))).toEqual({
       problem: { code: 'model-downgraded', asked: model, answered: format.other },
       retry: 'permanent',

@@ -30,6 +30,7 @@ async function start(
     env: { PATH: process.env['PATH'] ?? '' },
     idleTimeoutMs: 20_000,
     ceilingMs: 30_000,
+    mask: (text) => text,
     onGroup: (leader, ended) => groups.push([leader, ended]),
     ...given,
   });

@@ -51,7 +51,7 @@ describe.skipIf(!isPossible)('when a lease ends', () => {
     const program = net.start(repository, 'lld', '51', ...MODELS);
     await program.printed('[LLD-51] draft …');
     net.databaseProxy.swallow();
-    await far.program.printed('what runs here is stopped');
+    await far.program.printed('stopping the items that run here');
     const near = await net.hub.machine('rescue', { parallel: 1 });
     net.machines.push(near);
     await near.program.printed('[LLD-51] claimed');
@@ -102,6 +102,20 @@ describe.skipIf(!isPossible)('with the lease that is the default', () => {
     await net.endsWell(program, repository, ['41', '42']);
     for (const id of ['41', '42']) expect(net.callsFor(id)).toEqual(['draft', 'review']);
     expect(far.program.stdout()).not.toContain('handed back');
+  });
+
+  test('a cancellation reaches the machine within 2 s, and the step in flight has 2 s to finish', async () => {
+    const repository = await testRepository({ 61: ISSUE });
+    net.hold('61');
+    const [far, near] = await net.twoMachines();
+    const program = net.start(repository, 'lld', '61', ...MODELS);
+    await program.printed('[LLD-61] draft …');
+    const machine = far.program.stdout().includes('[LLD-61] claimed') ? far : near;
+    program.child.kill('SIGINT');
+    const askedAt = performance.now();
+    await machine.program.printed('[LLD-61] cancelled');
+    expect(performance.now() - askedAt).toBeLessThan(4_000);
+    expect((await program.ended).code).toBe(130);
   });
 
   test('the items of a machine that is killed run elsewhere within 30 s, and no call is made again', async () => {

@@ -4,25 +4,29 @@ import { createLineReader, oneLine } from '../../src/core/lines.ts';
 import { createOutputKeeper, errorLine, errorLines, reasonIn } from '../../src/core/reason.ts';
 import { evidenceIn, isAlreadyDone } from '../../src/documents/already-done.ts';
 import { isDecision } from '../../src/documents/decision.ts';
-import { readHeader, readReportStatus } from '../../src/documents/header.ts';
-import { asCode, asText } from '../../src/documents/implementation/markdown-text.ts';
+import { readHeader } from '../../src/documents/header.ts';
 import { checkIssue } from '../../src/documents/issue/checks.ts';
-import { findDuplicates } from '../../src/documents/issue/duplicates.ts';
 import { disputesIn, emptyLedger, formatReviewLog, raise } from '../../src/documents/ledger.ts';
 import { checkLld } from '../../src/documents/lld/checks.ts';
 import { designFacts } from '../../src/documents/lld/document.ts';
 import { isLld } from '../../src/documents/lld/sections.ts';
-import { normaliseText, parseMarkdown } from '../../src/documents/markdown.ts';
 import { foldResolvedQuestions, keepAnswers, openQuestions } from '../../src/documents/questions.ts';
 import { isReview, readReview, unusableReview } from '../../src/documents/review/reader.ts';
 import { ISSUE_FORM, LLD_FORM } from '../../src/documents/revise/form.ts';
 import { documentFromReply } from '../../src/documents/revise/reply.ts';
 import { withoutReviewLog } from '../../src/documents/revise/review-log.ts';
 import { reviseDraft } from '../../src/documents/revise/revision.ts';
-import { filledTemplate } from '../../src/documents/template-text.ts';
+import { normaliseText, parseMarkdown } from '../../src/markdown/markdown.ts';
+import { asCode, asText } from '../../src/markdown/writer.ts';
 import { printable } from '../../src/output/terminal.ts';
+import { tableOf } from '../../src/process/python.ts';
+import { allowedHosts, REGISTRY_FILES } from '../../src/process/sandbox/registries.ts';
+import { queryOf } from '../../src/prompts/context/query.ts';
+import { holdsKey } from '../../src/prompts/context/secrets.ts';
 import { tagged } from '../../src/prompts/tags.ts';
 import { parseIssue } from '../../src/source/directory.ts';
+import { outsideText } from '../../src/source/remote-issue.ts';
+import { withScriptsExpanded } from '../../src/testing/npm-scripts.ts';
 import { parseGoProfile, parseLcov } from '../../src/testing/reports/coverage.ts';
 import { parseJunit } from '../../src/testing/reports/junit.ts';
 import { parseLines } from '../../src/testing/reports/lines.ts';
@@ -33,7 +37,10 @@ import { parseGoEvents } from '../../src/testing/runners/go.ts';
 import { typescriptErrors } from '../../src/testing/runners/javascript.ts';
 import { isMissingCode, testScript } from '../../src/testing/runners.ts';
 import { shellCommands } from '../../src/testing/script.ts';
+import { readReportStatus } from '../../src/verification/report-reader.ts';
 import { skippedTestLine } from '../../src/verification/skipped-tests.ts';
+import { filledTemplate } from '../../src/workflow/document.ts';
+import { findDuplicates } from '../../src/workflow/duplicates.ts';
 
 const here = (path: string): string | null => path;
 const LLD = readFileSync(new URL('../fixtures/lld/LLD-42.md', import.meta.url), 'utf8');
@@ -48,7 +55,8 @@ export const READERS: Record<string, (text: string) => unknown> = {
   readHeader,
   readReportStatus,
   checkLld: (t) => checkLld(t, { tree: null }),
-  checkLldTail: (t) => checkLld(`${LLD}\n\n${t}`, { tree: null }),
+  checkLldTail: (t) =>
+    checkLld(`# 42 - Feature: x\n\n## 3. Requirements\n1. a\n\n## 10. Verification & Testing\n\n${t}`, { tree: null }),
   openQuestions,
   evidenceIn,
   isAlreadyDone,
@@ -62,6 +70,7 @@ export const READERS: Record<string, (text: string) => unknown> = {
   withoutReviewLog: (t) => withoutReviewLog(t),
   filledTemplate: (t) => filledTemplate('# {ID} - x', { id: '1', title: t.slice(0, 100), body: t, note: 'n' }),
   parseIssue: (t) => parseIssue(parseItemId('1'), t),
+  queryOf: (t) => queryOf(t.slice(0, 200), t),
   oneLine,
   printable,
   lineReader: (t) => {
@@ -104,6 +113,14 @@ export const READERS: Record<string, (text: string) => unknown> = {
   documentFromReplyIssue: (t) => documentFromReply(t, ISSUE_FORM),
   reviseDraft: (t) => reviseDraft(LLD, t, { named: null }),
   ledger: (t) => formatReviewLog(raise(emptyLedger, { tier: 1, area: 'x', text: t } as never, 1)),
+  registries: (t) => {
+    const repository = Object.fromEntries(Object.keys(REGISTRY_FILES).map((name) => [name, t]));
+    return allowedHosts({ env: {}, hosts: [], machine: {}, repository });
+  },
+  scripts: (t) => withScriptsExpanded('npm test', { test: t, x: t }),
+  tableOf: (t) => tableOf(t, 'project'),
+  holdsKey: (t) => holdsKey(t),
+  outsideText,
   tagged: (t) => tagged('lld', t),
 };
 export const STRINGS: Record<string, (n: number) => string> = {

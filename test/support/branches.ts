@@ -1,5 +1,6 @@
 import { sha256 } from '../../src/core/hash.ts';
-import { writeReport } from '../../src/documents/implementation/report.ts';
+import { emptyLedger } from '../../src/documents/ledger.ts';
+import { writeReport } from '../../src/verification/report.ts';
 import { commitProject } from './implement.ts';
 import { type TestRepository, testRepository } from './repository.ts';
 
@@ -60,8 +61,8 @@ function reportOf(id: string, title: string, branch: string, tests: readonly str
     lldHash: sha256(id),
     branch,
     baseCommit: '0'.repeat(40),
-    testsCommit: null,
-    codeCommit: null,
+    testsCommit: '1'.repeat(40),
+    codeCommit: '2'.repeat(40),
     implementer: 'command:x',
     reviewer: 'command:y',
     policy: 'strict',
@@ -82,7 +83,7 @@ function reportOf(id: string, title: string, branch: string, tests: readonly str
     scenarios: tests.map((name, at) => ({ id: `${at + 1}0`, scenario: name, isGuard: false, tests: [name] })),
     frozen: [],
     coverage: { target: null, files: null },
-    review: null,
+    review: { rounds: 1, verdict: 'APPROVED', ledger: emptyLedger },
     notices: [],
     spending: [],
   });

@@ -52,8 +52,8 @@ test('the answer', () => assert.equal(answer, 42));
   repository.git('commit', '--quiet', '-m', 'Start');
 }
 
-export async function approve(repository: TestRepository, id: string, body: string): Promise<void> {
-  await repository.write(`issues/${id}.md`, ISSUE);
+export async function approve(repository: TestRepository, id: string, body: string, issueText = ISSUE): Promise<void> {
+  await repository.write(`issues/${id}.md`, issueText);
   const issue = await createDirectorySource(join(repository.root, 'issues')).read(parseItemId(id));
   const baseCommit = repository.git('rev-parse', 'HEAD');
   const by = { drafter: 'command:x', reviewer: 'command:y', recorded: false, rounds: 1, baseCommit };

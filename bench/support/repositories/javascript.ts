@@ -197,9 +197,13 @@ function inStyle(text: string, neighbour: string): string {
     styled = styled.replace(/\{ (\w[^{}\n]*) \}/g, '{$1}');
   if (/[(, ]\w+ => /.test(neighbour) && !/\(\w+\) => /.test(neighbour))
     styled = styled.replace(/\((\w+)\) =>/g, '$1 =>');
+  if (neighbour.includes("t['throws'](")) styled = styled.replaceAll('t.throws(', "t['throws'](");
   if (/\bfunction \w+ \(/.test(neighbour)) styled = styled.replace(/\bfunction (\w+)\(/g, 'function $1 (');
+  if (/^(?:var|const|let) \w+ = function\b/m.test(neighbour) && !/^function\b/m.test(neighbour))
+    styled = styled.replace(/^function (\w+)( ?\([^]*?\n\})$/gm, 'const $1 = function $1$2;');
   // A linter may take everything that is newer for an error.
-  if (!/^\s*(?:const|let|import|export)\b|=>/m.test(neighbour))
+  const newer = count(neighbour, /^\s*(?:const|let|import|export)\b|=>/gm);
+  if (newer === 0 || count(neighbour, /^\s*var\b/gm) > newer)
     styled = styled
       .replace(/^(\s*)const \{ (\w+) \} = (require\(.*?\))(;?)$/gm, '$1var $2 = $3.$2$4')
       .replace(/\bconst\b/g, 'var')

@@ -101,8 +101,8 @@ func addFortyTwo(value int) int {
 
 /** Tests of their own file are integration tests: they see what the library exports. */
 function inRust({ source, read, paths }: Examples): TrivialItem | null {
-  const folder = source.replace(/src\/.*$/, '');
-  const library = `${folder}src/lib.rs`;
+  const folder = source.replace(/(?:src\/)?[^/]*$/, '');
+  const library = source;
   if (!paths.includes(library)) return null;
   const manifest = read(`${folder}Cargo.toml`);
   const name = (/^\s*name\s*=\s*"([^"]+)"/m.exec(manifest)?.[1] ?? '').replaceAll('-', '_');
@@ -127,7 +127,7 @@ pub fn add_forty_two(value: i32) -> i32 {
   return {
     tests: { [`${folder}tests/add_forty_two.rs`]: cases },
     code: {
-      [`${folder}src/add_forty_two.rs`]: body,
+      [posix.join(posix.dirname(library), 'add_forty_two.rs')]: body,
       [library]: `${read(library).trimEnd()}\n\nmod add_forty_two;\npub use add_forty_two::add_forty_two;\n`,
     },
   };

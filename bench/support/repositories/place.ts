@@ -17,7 +17,7 @@ export interface Place {
 
 /** Folders in which nobody puts a test of a plain function, or code that has one. */
 const ASIDE =
-  /(?:^|\/)(?:fixtures?|__fixtures__|(?<!(?:com|org)\/)examples?|docs?|doc|website|node_modules|vendor|e2e|types?|typings?|benchmarks?|bench|scripts?|tools?|misc|integration|acceptance|smoke|templates?|bin|deno\w*|runtime-tests?|browser|_example|cmd|__mocks__|support|helpers?)\//i;
+  /(?:^|\/)(?:fixtures?|__fixtures__|(?<!(?:com|org)\/)examples?|docs?|doc|website|node_modules|vendor|e2e|types?|typings?|benchmarks?|bench|scripts?|tools?|misc|integration|acceptance|smoke|templates?|bin|deno\w*|runtime-tests?|browser|_example|cmd|__mocks__|support|helpers?|fuzz\w*|profil\w*)\//i;
 const NO_SOURCE =
   /\.d\.[cm]?ts$|\.config\.|(?:^|\/)(?:setup\.py|conftest\.py|noxfile\.py|build\.rs|build|dist|tests?|testing|spec|__tests__)(?:\/|$)|^\.|\/\./;
 const LANGUAGE: readonly RegExp[] = [/\.[cm]?[jt]sx?$/, /\.py$/, /\.go$/, /\.rs$/, /\.rb$/, /\.php$/, /\.java$/];
@@ -31,9 +31,10 @@ export async function placeIn(
   const read = (path: string): string => readFileSync(join(root, path), 'utf8');
   const all = new Set(paths);
   const tests = paths.filter((path) => isTest(path) && !ASIDE.test(path) && !/\.(?:test-d|d)\.[cm]?ts$/.test(path));
+  const inPackages = testsPerPackage(paths, tests);
   const pairs = tests
     .flatMap((test) => pairsOf(test, all, read))
-    .toSorted((a, b) => rank(a) - rank(b) || a.test.length - b.test.length);
+    .toSorted((a, b) => inPackages(b.test) - inPackages(a.test) || rank(a) - rank(b) || a.test.length - b.test.length);
   for (const pair of pairs) {
     const [found] = await findTests(folderFiles(root), SETTINGS, root, [pair.test]).catch(() => []);
     if (found === undefined || !pair.source.startsWith(found.folder)) continue;
@@ -49,11 +50,31 @@ export async function placeIn(
   return null;
 }
 
-type Pair = Pick<Examples, 'test' | 'source' | 'specifier'>;
+const MANIFEST = /(?:^|\/)(?:package\.json|pyproject\.toml|Cargo\.toml|go\.mod)$/;
+
+/** How many tests there are in the package of a test: in a monorepo, a new function goes to one of the main packages. */
+function testsPerPackage(paths: readonly string[], tests: readonly string[]): (test: string) => number {
+  const folders = paths
+    .filter((path) => MANIFEST.test(path) && !ASIDE.test(path) && !NO_SOURCE.test(path))
+    .map((path) => posix.dirname(path))
+    .filter((folder) => folder !== '.')
+    .toSorted((a, b) => b.length - a.length);
+  const packageOf = (test: string): string => folders.find((folder) => test.startsWith(`${folder}/`)) ?? '';
+  const counts = new Map<string, number>();
+  for (const test of tests) counts.set(packageOf(test), (counts.get(packageOf(test)) ?? 0) + 1);
+  return (test) => counts.get(packageOf(test)) ?? 0;
+}
+
+interface Pair extends Pick<Examples, 'test' | 'source' | 'specifier'> {
+  /** The test has no named cases of its own: it asserts at its top, or calls what other files define. */
+  isBare?: boolean;
+}
+
+const RUST_LIBRARY = /^(?:src\/)?lib\.rs$/;
 
 /** Tests inside of the library have no file of their own in Rust: any source will do. */
 function isTest(path: string): boolean {
-  return isRunnableTest(path) || /(?:^|\/)src\/lib\.rs$/.test(path);
+  return isRunnableTest(path) || RUST_LIBRARY.test(path);
 }
 
 function pairsOf(test: string, all: ReadonlySet<string>, read: (path: string) => string): Pair[] {
@@ -62,19 +83,20 @@ function pairsOf(test: string, all: ReadonlySet<string>, read: (path: string) =>
   const isSource = (path: string): boolean =>
     language.test(path) && !isRunnableTest(path) && !ASIDE.test(path) && !NO_SOURCE.test(path);
   if (test.endsWith('.go')) return [{ test, source: test, specifier: null }];
-  if (test.endsWith('.rs')) return [{ test, source: 'src/lib.rs', specifier: null }];
+  const library = [...all].find((path) => RUST_LIBRARY.test(path)) ?? 'src/lib.rs';
+  if (test.endsWith('.rs')) return [{ test, source: library, specifier: null }];
   if (LANGUAGE[0]?.test(test) !== true) {
     const source = nearest(test, [...all].filter(isSource));
     return source === null ? [] : [{ test, source, specifier: null }];
   }
   const text = read(test);
-  if (!/\b(?:tests?|it|describe|suite)\b(?:\.\w+)*\(/i.test(text)) return [];
+  const isBare = !/\b(?:tests?|it|describe|suite)\b(?:\.\w+)*\(/i.test(text);
   const imports = text.matchAll(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"](\.[^'"]*)['"]/g);
   const pairs = [...imports].flatMap(([, specifier = '']) => {
     const source = resolved(posix.join(posix.dirname(test), specifier), all);
-    return source !== null && isSource(source) ? [{ test, source, specifier }] : [];
+    return source !== null && isSource(source) ? [{ test, source, specifier, isBare }] : [];
   });
-  if (pairs.length > 0) return pairs;
+  if (pairs.length > 0 || isBare) return pairs;
   // Of a package that its tests import by its name.
   const source = nearest(test, [...all].filter(isSource));
   return source === null ? [] : [{ test, source, specifier: /\.[cm]?tsx?$/.test(source) ? '' : null }];
@@ -121,10 +143,11 @@ function resolved(path: string, all: ReadonlySet<string>): string | null {
 }
 
 /** Shallow, in a folder of sources, with the test's name. */
-function rank({ test, source }: Pair): number {
+function rank({ test, source, isBare }: Pair): number {
   const stem = posix.basename(source).replace(/\..*$/, '');
   const isNamed = stem !== 'index' && isTestOfName(posix.basename(test), stem);
-  return test.split('/').length + (isNamed ? 0 : 2) + (source.includes('/') ? 0 : 2) + (source.endsWith('x') ? 3 : 0);
+  const worse = (isNamed ? 0 : 2) + (source.includes('/') ? 0 : 2) + (source.endsWith('x') ? 3 : 0);
+  return test.split('/').length + worse + (isBare === true ? 5 : 0);
 }
 
 /** With the file changed that imports the neighbouring test, as the script starts no other; null where none does. */
@@ -165,6 +188,10 @@ function wayOf(
   const calls = testScript(written?.script ?? '').calls.filter(({ runner }) => runner === name);
   const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => posix.join(folder, text)));
   const isFolder = (word: string): boolean => [...all].some((path) => path.startsWith(`${word.replace(/\/$/, '')}/`));
+  const ignored = calls.flatMap((call) =>
+    call.words.filter((_, at) => /^(?:-i|--ignore)$/.test(call.words[at - 1]?.text ?? '')),
+  );
+  if (ignored.some(({ text }) => new RegExp(text).test(test))) return null;
   const patterns = words.filter((word) => word.includes('*') || (isFolder(word) && !isRunnableTest(word)));
   const listed = words.filter((word) => all.has(word) && isRunnableTest(word));
   if (patterns.length + listed.length === 0) return 'added';

@@ -5,12 +5,13 @@ import { isInside } from '../../core/paths.ts';
 import { promptText } from '../../models/port.ts';
 import {
   type Agent,
+  type AgentAction,
   type AgentTask,
-  type Deed,
   type Dialogue,
   type EventReader,
+  eventReader,
   failedFor,
-  said,
+  stringIn,
   toolCalled,
 } from './agent.ts';
 
@@ -123,38 +124,34 @@ const PATH_FIELDS = ['path', 'file_path', 'filePath', 'absolute_path', 'filepath
 export function createAcpReader(): EventReader {
   /** Updates add to what is known of a call; it is complete when the call has ended. */
   const calls = new Map<unknown, Fields>();
-  const called = (update: Fields): Deed[] => {
+  const called = (update: Fields): AgentAction[] => {
     const call = { ...calls.get(update['toolCallId']), ...update };
     calls.set(update['toolCallId'], call);
     reader.lastWords = '';
     const { title, status, locations, rawInput, content } = call;
     if (status !== 'completed' && status !== 'failed') return [];
     const path = listOf(locations).map((place) => place['path'])[0];
-    const back = listOf(content).map((part) => said(fieldsOf(part['content'])['text']));
+    const back = listOf(content).map((part) => stringIn(fieldsOf(part['content'])['text']));
     const failed = status === 'failed';
     return [toolCalled(title, { path, ...fieldsOf(rawInput) }), { type: 'result', text: back.join('\n'), failed }];
   };
-  const reader: EventReader = {
-    verdict: null,
-    lastWords: '',
-    read(event) {
-      const params = fieldsOf(event['params']);
-      if (event['method'] === 'session/request_permission') return called(fieldsOf(params['toolCall']));
-      if (event['method'] !== 'session/update') return [];
-      const update = fieldsOf(params['update']);
-      switch (update['sessionUpdate']) {
-        case 'agent_message_chunk': {
-          const text = said(fieldsOf(update['content'])['text']);
-          reader.lastWords += text;
-          return [{ type: 'piece', text }];
-        }
-        case 'tool_call':
-        case 'tool_call_update':
-          return called(update);
-        default:
-          return [];
+  const reader = eventReader((event) => {
+    const params = fieldsOf(event['params']);
+    if (event['method'] === 'session/request_permission') return called(fieldsOf(params['toolCall']));
+    if (event['method'] !== 'session/update') return [];
+    const update = fieldsOf(params['update']);
+    switch (update['sessionUpdate']) {
+      case 'agent_message_chunk': {
+        const text = stringIn(fieldsOf(update['content'])['text']);
+        reader.lastWords += text;
+        return [{ type: 'piece', text }];
       }
-    },
-  };
+      case 'tool_call':
+      case 'tool_call_update':
+        return called(update);
+      default:
+        return [];
+    }
+  });
   return reader;
 }

@@ -13,14 +13,14 @@ export interface AgentTask {
   /** The repository's guides for agents, which the agent does not read by itself; may be empty. */
   conventions: string;
   worktree: string;
-  /** Of this item, for settings, sessions and caches of the agent. It exists. */
+  /** The item's home, for settings, sessions and caches of the agent. It exists. */
   home: string;
-  /** Of package managers and compilers, shared by the items. */
+  /** The caches of package managers and compilers, which the items share. */
   caches?: string | undefined;
   env: Readonly<Record<string, string>>;
-  /** Of the gateway for the vendor of the agent, without the version. Null: it uses its own login. */
+  /** The gateway's base URL for the agent's vendor, without the version. Null: it uses its own login. */
   endpoint: string | null;
-  /** Of the gateway, for an agent whose vendor is not known. */
+  /** The gateway's base URLs, for an agent whose vendor is not known. */
   endpointOf: (vendor: VendorName) => string | undefined;
   token: string;
   ceilingMs: number;
@@ -39,7 +39,7 @@ export interface AgentStart {
 }
 
 /** What an agent said or did, whatever its program calls it. */
-export type Deed =
+export type AgentAction =
   /** A piece may end in the middle of a line. */
   | { type: 'text' | 'piece'; text: string }
   | { type: 'tool'; name: string; input: Fields }
@@ -52,9 +52,15 @@ export type AgentVerdict = { is: 'done' } | { is: 'failed'; why: string } | null
 
 /** Reads the events of one call. Unknown events are ignored: new versions of agents add some. */
 export interface EventReader {
-  read(event: Fields): Deed[];
+  read(event: Fields): AgentAction[];
   verdict: AgentVerdict;
   lastWords: string;
+}
+
+/** A reader of which `read` sets the verdict and the last words. */
+export function eventReader(read: (event: Fields, reader: EventReader) => AgentAction[]): EventReader {
+  const reader: EventReader = { verdict: null, lastWords: '', read: (event) => read(event, reader) };
+  return reader;
 }
 
 /** For an agent whose input depends on its output. */
@@ -85,11 +91,11 @@ export const AGENT_RETRIES = 2;
 /** Files in which repositories have instructions for agents. */
 export const CONVENTIONS = ['AGENTS.md', 'CLAUDE.md', 'GEMINI.md'];
 
-export function said(value: unknown): string {
+export function stringIn(value: unknown): string {
   return textOf(value) ?? '';
 }
 
-export function toolCalled(name: unknown, input: unknown): Deed {
+export function toolCalled(name: unknown, input: unknown): AgentAction {
   return { type: 'tool', name: textOf(name) ?? 'a tool', input: fieldsOf(input) };
 }
 

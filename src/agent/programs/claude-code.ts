@@ -4,11 +4,12 @@ import { promptText } from '../../models/port.ts';
 import {
   AGENT_RETRIES,
   type Agent,
+  type AgentAction,
   type AgentVerdict,
-  type Deed,
   type EventReader,
+  eventReader,
   failedFor,
-  said,
+  stringIn,
   toolCalled,
 } from './agent.ts';
 
@@ -77,41 +78,35 @@ export const claudeCode: Agent = {
  * {"type":"result","subtype":"success","is_error":false,"result":"…"}
  */
 export function createClaudeReader(): EventReader {
-  const reader: EventReader = {
-    verdict: null,
-    lastWords: '',
-    read(event) {
-      const content = listOf(fieldsOf(event['message'])['content']);
-      switch (event['type']) {
-        case 'assistant':
-          reader.lastWords = content.map((block) => said(block['text'])).join('');
-          return content.flatMap(deedsIn);
-        case 'user':
-          return content.flatMap(deedsIn);
-        case 'system':
-          if (event['subtype'] !== 'api_retry') return [];
-          return [{ type: 'fault', text: `asks again: ${textOf(event['error']) ?? 'a fault'}` }];
-        case 'result':
-          reader.lastWords = said(event['result']);
-          reader.verdict =
-            event['subtype'] === 'success' && event['is_error'] !== true ? { is: 'done' } : failure(event);
-          return [];
-        default:
-          return [];
-      }
-    },
-  };
-  return reader;
+  return eventReader((event, reader) => {
+    const content = listOf(fieldsOf(event['message'])['content']);
+    switch (event['type']) {
+      case 'assistant':
+        reader.lastWords = content.map((block) => stringIn(block['text'])).join('');
+        return content.flatMap(actionsIn);
+      case 'user':
+        return content.flatMap(actionsIn);
+      case 'system':
+        if (event['subtype'] !== 'api_retry') return [];
+        return [{ type: 'fault', text: `asks again: ${textOf(event['error']) ?? 'a fault'}` }];
+      case 'result':
+        reader.lastWords = stringIn(event['result']);
+        reader.verdict = event['subtype'] === 'success' && event['is_error'] !== true ? { is: 'done' } : failure(event);
+        return [];
+      default:
+        return [];
+    }
+  });
 }
 
-function deedsIn(block: Fields): Deed[] {
+function actionsIn(block: Fields): AgentAction[] {
   switch (block['type']) {
     case 'text':
-      return [{ type: 'text', text: said(block['text']) }];
+      return [{ type: 'text', text: stringIn(block['text']) }];
     case 'tool_use':
       return [toolCalled(block['name'], block['input'])];
     case 'tool_result': {
-      const parts = listOf(block['content']).map((part) => said(part['text']));
+      const parts = listOf(block['content']).map((part) => stringIn(part['text']));
       const text = textOf(block['content']) ?? parts.join('\n');
       return [{ type: 'result', text, failed: block['is_error'] === true }];
     }

@@ -7,11 +7,12 @@ import { writeFileAtomic } from '../../process/files.ts';
 import {
   AGENT_RETRIES,
   type Agent,
+  type AgentAction,
   type AgentTask,
-  type Deed,
   type EventReader,
+  eventReader,
   failedFor,
-  said,
+  stringIn,
   toolCalled,
 } from './agent.ts';
 
@@ -92,47 +93,42 @@ function quoted(text: string): string {
  * {"type":"turn.completed","usage":{…}}   or   {"type":"turn.failed","error":{"message":"…"}}
  */
 export function createCodexReader(): EventReader {
-  const reader: EventReader = {
-    verdict: null,
-    lastWords: '',
-    read(event) {
-      const item = fieldsOf(event['item']);
-      switch (event['type']) {
-        case 'item.started':
-          return item['type'] === 'command_execution' ? [toolCalled('exec', item)] : [];
-        case 'item.completed':
-          if (item['type'] === 'agent_message') reader.lastWords = said(item['text']);
-          return completed(item);
-        case 'error':
-          return [{ type: 'fault', text: said(event['message']) }];
-        case 'turn.completed':
-          reader.verdict = { is: 'done' };
-          return [];
-        case 'turn.failed':
-          reader.verdict = failedFor(fieldsOf(event['error'])['message']);
-          return [];
-        default:
-          return [];
-      }
-    },
-  };
-  return reader;
+  return eventReader((event, reader) => {
+    const item = fieldsOf(event['item']);
+    switch (event['type']) {
+      case 'item.started':
+        return item['type'] === 'command_execution' ? [toolCalled('exec', item)] : [];
+      case 'item.completed':
+        if (item['type'] === 'agent_message') reader.lastWords = stringIn(item['text']);
+        return completed(item);
+      case 'error':
+        return [{ type: 'fault', text: stringIn(event['message']) }];
+      case 'turn.completed':
+        reader.verdict = { is: 'done' };
+        return [];
+      case 'turn.failed':
+        reader.verdict = failedFor(fieldsOf(event['error'])['message']);
+        return [];
+      default:
+        return [];
+    }
+  });
 }
 
-function completed(item: Fields): Deed[] {
+function completed(item: Fields): AgentAction[] {
   switch (item['type']) {
     case 'agent_message':
-      return [{ type: 'text', text: said(item['text']) }];
+      return [{ type: 'text', text: stringIn(item['text']) }];
     case 'command_execution': {
       const { aggregated_output: output, exit_code: exitCode } = item;
-      return [{ type: 'result', text: said(output), failed: exitCode !== 0, exitCode: Number(exitCode) }];
+      return [{ type: 'result', text: stringIn(output), failed: exitCode !== 0, exitCode: Number(exitCode) }];
     }
     case 'file_change':
       return listOf(item['changes']).map((change) => toolCalled(change['kind'] ?? 'change', change));
     case 'mcp_tool_call':
-      return [toolCalled(`${said(item['server'])} ${said(item['tool'])}`, {})];
+      return [toolCalled(`${stringIn(item['server'])} ${stringIn(item['tool'])}`, {})];
     case 'error':
-      return [{ type: 'fault', text: said(item['message']) }];
+      return [{ type: 'fault', text: stringIn(item['message']) }];
     default:
       return [];
   }

@@ -1,23 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgentosError } from '../../core/errors.ts';
+import { AgentosError, revived } from '../../core/errors.ts';
 import type { ModelUse, Usage } from '../../core/money.ts';
 import { detailOf } from '../../core/reason.ts';
 import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
 
 const MOST_MS = 10_000;
 
-/** The gateway books a call shortly after its client has gone. */
-const BOOKING_MS = 2_000;
+/** The gateway counts a call shortly after its client has gone. */
+const COUNTING_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 
-interface AccountReader {
-  read(signal: AbortSignal): Promise<Account>;
-  /** Waits until no call is in flight, or too long. */
-  settled(signal: AbortSignal): Promise<Account>;
-}
-
 /** Reads the gateway's account of the item with this token. */
-export function createAccountReader(endpoint: string, token: string): AccountReader {
+export function createAccountReader(endpoint: string, token: string) {
   const url = new URL(ACCOUNT_PATH, endpoint);
   const read = async (signal: AbortSignal): Promise<Account> => {
     try {
@@ -36,9 +30,10 @@ export function createAccountReader(endpoint: string, token: string): AccountRea
   };
   return {
     read,
-    async settled(signal) {
+    /** Waits until no call is in flight, or too long. */
+    async settled(signal: AbortSignal): Promise<Account> {
       let account = await read(signal);
-      for (let waitedMs = 0; account.inFlight > 0 && waitedMs < BOOKING_MS; waitedMs += LOOK_EVERY_MS) {
+      for (let waitedMs = 0; account.inFlight > 0 && waitedMs < COUNTING_MS; waitedMs += LOOK_EVERY_MS) {
         await sleep(LOOK_EVERY_MS, undefined, { signal });
         account = await read(signal);
       }
@@ -84,14 +79,14 @@ interface GatewayWatch {
   /** A request of the agent is in flight, or waits for quota. */
   onBusy: () => void;
   /** The gateway refused a request, and a retry is useless. */
-  onHopeless: (error: AgentosError) => void;
+  onRefused: (error: AgentosError) => void;
 }
 
 /**
  * An agent prints nothing while it waits for an answer or, for up to an hour, for quota; the gateway knows, and limits these
  * waits. Returns the function that stops the watch.
  */
-export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }: GatewayWatch): () => void {
+export function watchGateway({ idleTimeoutMs, read, before, onBusy, onRefused }: GatewayWatch): () => void {
   let looking = false;
   const look = async (): Promise<void> => {
     if (looking) return;
@@ -100,7 +95,7 @@ export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }
       const account = await read();
       if (account.inFlight > 0) return onBusy();
       const refusal = newRefusal(before, account);
-      if (refusal !== null && isHopeless(refusal)) onHopeless(refusal);
+      if (refusal !== null && isFinal(refusal)) onRefused(refusal);
     } catch {
       // No sign of life: the idle timeout ends the call.
     } finally {
@@ -113,10 +108,9 @@ export function watchGateway({ idleTimeoutMs, read, before, onBusy, onHopeless }
 
 /** The gateway's last refusal, if it is newer than `before`. */
 export function newRefusal(before: Account, after: Account): AgentosError | null {
-  if (after.refusal === null || after.refusals === before.refusals) return null;
-  return new AgentosError(after.refusal.problem, { retry: after.refusal.retry });
+  return after.refusal === null || after.refusals === before.refusals ? null : revived(after.refusal);
 }
 
-function isHopeless({ code, retry }: AgentosError): boolean {
+function isFinal({ code, retry }: AgentosError): boolean {
   return code === 'over-budget' || retry === 'quota';
 }

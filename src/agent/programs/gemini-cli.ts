@@ -3,7 +3,16 @@ import { dirname, join } from 'node:path';
 import { fieldsOf, textOf } from '../../core/json.ts';
 import { promptText } from '../../models/port.ts';
 import { writeFileAtomic } from '../../process/files.ts';
-import { AGENT_RETRIES, type Agent, CONVENTIONS, type EventReader, failedFor, said, toolCalled } from './agent.ts';
+import {
+  AGENT_RETRIES,
+  type Agent,
+  CONVENTIONS,
+  type EventReader,
+  eventReader,
+  failedFor,
+  stringIn,
+  toolCalled,
+} from './agent.ts';
 
 const ARGUMENTS = ['--output-format', 'stream-json'];
 /** Without a terminal, the default mode refuses every tool that needs approval: those that write files or run commands. */
@@ -94,34 +103,29 @@ export const geminiCli: Agent = {
  * {"type":"result","status":"success",…}   or   {"type":"result","status":"error","error":{"message":"…"}}
  */
 export function createGeminiReader(): EventReader {
-  const reader: EventReader = {
-    verdict: null,
-    lastWords: '',
-    read(event) {
-      const error = fieldsOf(event['error'])['message'];
-      switch (event['type']) {
-        case 'message': {
-          if (event['role'] !== 'assistant') return [];
-          const text = said(event['content']);
-          reader.lastWords += text;
-          return [{ type: event['delta'] === true ? 'piece' : 'text', text }];
-        }
-        case 'tool_use':
-          reader.lastWords = '';
-          return [toolCalled(event['tool_name'], event['parameters'])];
-        case 'tool_result': {
-          const text = textOf(error) ?? said(event['output']);
-          return [{ type: 'result', text, failed: event['status'] === 'error' }];
-        }
-        case 'error':
-          return [{ type: 'fault', text: said(event['message']) }];
-        case 'result':
-          reader.verdict = event['status'] === 'success' ? { is: 'done' } : failedFor(error);
-          return [];
-        default:
-          return [];
+  return eventReader((event, reader) => {
+    const error = fieldsOf(event['error'])['message'];
+    switch (event['type']) {
+      case 'message': {
+        if (event['role'] !== 'assistant') return [];
+        const text = stringIn(event['content']);
+        reader.lastWords += text;
+        return [{ type: event['delta'] === true ? 'piece' : 'text', text }];
       }
-    },
-  };
-  return reader;
+      case 'tool_use':
+        reader.lastWords = '';
+        return [toolCalled(event['tool_name'], event['parameters'])];
+      case 'tool_result': {
+        const text = textOf(error) ?? stringIn(event['output']);
+        return [{ type: 'result', text, failed: event['status'] === 'error' }];
+      }
+      case 'error':
+        return [{ type: 'fault', text: stringIn(event['message']) }];
+      case 'result':
+        reader.verdict = event['status'] === 'success' ? { is: 'done' } : failedFor(error);
+        return [];
+      default:
+        return [];
+    }
+  });
 }

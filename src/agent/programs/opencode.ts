@@ -1,7 +1,7 @@
 import { fieldsOf } from '../../core/json.ts';
 import type { VendorName } from '../../core/keys.ts';
 import { promptText } from '../../models/port.ts';
-import { type Agent, type AgentTask, type EventReader, failedFor, said, toolCalled } from './agent.ts';
+import { type Agent, type AgentTask, type EventReader, eventReader, failedFor, stringIn, toolCalled } from './agent.ts';
 
 /** The end of each vendor's address in opencode's settings. */
 const VERSIONS: Partial<Record<VendorName, string>> = {
@@ -60,36 +60,31 @@ function settings({ spec: { vendor, model }, may, endpoint, token }: AgentTask):
  * {"type":"error","error":{"name":"…","data":{"message":"…"}}}
  */
 export function createOpencodeReader(): EventReader {
-  const reader: EventReader = {
-    verdict: null,
-    lastWords: '',
-    read(event) {
-      const part = fieldsOf(event['part']);
-      switch (event['type']) {
-        case 'step_start':
-          reader.lastWords = '';
-          return [];
-        case 'text':
-          reader.lastWords += said(part['text']);
-          return [{ type: 'text', text: said(part['text']) }];
-        case 'tool_use': {
-          const { status, input, error, output } = fieldsOf(part['state']);
-          const failed = status === 'error';
-          return [toolCalled(part['tool'], input), { type: 'result', text: said(failed ? error : output), failed }];
-        }
-        case 'step_finish': {
-          const { reason } = part;
-          if (reason === 'tool-calls') return [];
-          reader.verdict = reason === 'stop' ? { is: 'done' } : failedFor(`it stopped: ${said(reason)}`);
-          return [];
-        }
-        case 'error':
-          reader.verdict = failedFor(fieldsOf(fieldsOf(event['error'])['data'])['message']);
-          return [];
-        default:
-          return [];
+  return eventReader((event, reader) => {
+    const part = fieldsOf(event['part']);
+    switch (event['type']) {
+      case 'step_start':
+        reader.lastWords = '';
+        return [];
+      case 'text':
+        reader.lastWords += stringIn(part['text']);
+        return [{ type: 'text', text: stringIn(part['text']) }];
+      case 'tool_use': {
+        const { status, input, error, output } = fieldsOf(part['state']);
+        const failed = status === 'error';
+        return [toolCalled(part['tool'], input), { type: 'result', text: stringIn(failed ? error : output), failed }];
       }
-    },
-  };
-  return reader;
+      case 'step_finish': {
+        const { reason } = part;
+        if (reason === 'tool-calls') return [];
+        reader.verdict = reason === 'stop' ? { is: 'done' } : failedFor(`it stopped: ${stringIn(reason)}`);
+        return [];
+      }
+      case 'error':
+        reader.verdict = failedFor(fieldsOf(fieldsOf(event['error'])['data'])['message']);
+        return [];
+      default:
+        return [];
+    }
+  });
 }

@@ -5,7 +5,7 @@ import { createClaudeReader } from './claude-code.ts';
 import { createCodexReader } from './codex.ts';
 import { createGeminiReader } from './gemini-cli.ts';
 import { createOpencodeReader } from './opencode.ts';
-import { createDeedLines, logLinesOf } from './transcript-lines.ts';
+import { createActionLines, logLinesOf } from './transcript-lines.ts';
 
 /** What the real programs wrote against a loopback vendor. */
 function recorded(name: string): string[] {
@@ -14,7 +14,7 @@ function recorded(name: string): string[] {
 }
 
 function follow(reader: EventReader, lines: readonly string[]): string[] {
-  const show = createDeedLines(logLinesOf);
+  const show = createActionLines(logLinesOf);
   const log = lines.flatMap((line) => show(reader.read(JSON.parse(line))));
   return [...log, ...show([{ type: 'text', text: '' }])];
 }
@@ -99,7 +99,7 @@ describe('Gemini CLI’s events', () => {
 
   test('with text in pieces become whole lines', () => {
     const reader = createGeminiReader();
-    const show = createDeedLines(logLinesOf);
+    const show = createActionLines(logLinesOf);
     const piece = (content: string): string[] =>
       show(reader.read({ type: 'message', role: 'assistant', content, delta: true }));
     expect([piece('First I lo'), piece('ok.\nThen'), piece(' I write.\n\n')]).toEqual([

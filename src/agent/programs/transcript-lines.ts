@@ -1,59 +1,61 @@
 import { type Fields, listOf, parseJson, textOf } from '../../core/json.ts';
 import { reasonIn } from '../../core/reason.ts';
-import { type AgentVerdict, type Deed, type EventReader, said, toolCalled } from './agent.ts';
+import { type AgentAction, type AgentVerdict, type EventReader, eventReader, stringIn, toolCalled } from './agent.ts';
 import { AGENTS } from './agents.ts';
 
 const MOST_LINES = 40;
 const MAX_LINE_CHARS = 400;
 
 /** Lines of what an agent does; text that comes in pieces is collected until its line is complete. */
-export function createDeedLines(linesOfDeed: (deed: Deed) => string[]): (deeds: readonly Deed[]) => string[] {
+export function createActionLines(
+  linesOfAction: (action: AgentAction) => string[],
+): (actions: readonly AgentAction[]) => string[] {
   let unfinished = '';
   const upTo = (end: number): string[] => {
     const lines = linesOf(unfinished.slice(0, end));
     unfinished = unfinished.slice(end);
     return lines;
   };
-  return (deeds) =>
-    deeds.flatMap((deed) => {
-      if (deed.type !== 'piece') return [...upTo(unfinished.length), ...linesOfDeed(deed)];
-      unfinished += deed.text;
+  return (actions) =>
+    actions.flatMap((action) => {
+      if (action.type !== 'piece') return [...upTo(unfinished.length), ...linesOfAction(action)];
+      unfinished += action.text;
       return upTo(unfinished.lastIndexOf('\n') + 1);
     });
 }
 
 /** For the log of an item: text, tool calls and failures. */
-export function logLinesOf(deed: Deed): string[] {
-  switch (deed.type) {
+export function logLinesOf(action: AgentAction): string[] {
+  switch (action.type) {
     case 'text':
     case 'piece':
-      return linesOf(deed.text);
+      return linesOf(action.text);
     case 'tool':
-      return [toolLine(deed.name, deed.input)];
+      return [toolLine(action.name, action.input)];
     case 'result': {
-      const { text, failed, exitCode } = deed;
+      const { text, failed, exitCode } = action;
       if (!failed) return [];
       const [code, why] = exitCode === undefined ? ['', text] : [` (${exitCode})`, reasonIn(text)];
       return [shortLine(`failed${code}${why === '' ? '' : `: ${why}`}`)];
     }
     case 'fault':
-      return [shortLine(deed.text || 'a fault')];
+      return [shortLine(action.text || 'a fault')];
   }
 }
 
 /** For the transcript: text, `>` tool calls, `<` their results. */
-function transcriptLinesOf(deed: Deed): string[] {
-  switch (deed.type) {
+function transcriptLinesOf(action: AgentAction): string[] {
+  switch (action.type) {
     case 'tool': {
-      const written = WRITTEN.flatMap((field) => block('|', said(deed.input[field])));
-      return [`> ${toolLine(deed.name, deed.input)}`, ...written];
+      const written = WRITTEN.flatMap((field) => block('|', stringIn(action.input[field])));
+      return [`> ${toolLine(action.name, action.input)}`, ...written];
     }
     case 'result':
-      return block(deed.failed ? '< !' : '<', deed.text);
+      return block(action.failed ? '< !' : '<', action.text);
     case 'fault':
-      return [`! ${shortLine(deed.text)}`];
+      return [`! ${shortLine(action.text)}`];
     default:
-      return logLinesOf(deed);
+      return logLinesOf(action);
   }
 }
 
@@ -68,20 +70,20 @@ function block(mark: string, text: string): string[] {
 
 /** A transcript for people. Its first event names the agent. */
 export function transcriptLines(events: readonly Fields[]): string[] {
-  const show = createDeedLines(transcriptLinesOf);
+  const show = createActionLines(transcriptLinesOf);
   let reader: EventReader = builtIn;
   let verdict: AgentVerdict = null;
   const lines = events.flatMap((event) => {
     const own = (line: string): string[] => [...show([END]), line];
     switch (event['type']) {
       case 'agentos-start':
-        reader = readerOf(said(event['agent']));
-        return own(`== ${said(event['step'])} by ${said(event['agent'])}, ${said(event['at'])}`);
+        reader = readerOf(stringIn(event['agent']));
+        return own(`== ${stringIn(event['step'])} by ${stringIn(event['agent'])}, ${stringIn(event['at'])}`);
       case 'agentos-line':
-        return show([{ type: 'text', text: said(event['text']) }]);
+        return show([{ type: 'text', text: stringIn(event['text']) }]);
       case 'agentos-end': {
         const { exitCode, signal } = event;
-        return own(`== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : said(signal)}`);
+        return own(`== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : stringIn(signal)}`);
       }
       default: {
         const shown = show(reader.read(event));
@@ -95,7 +97,7 @@ export function transcriptLines(events: readonly Fields[]): string[] {
 }
 
 /** Ends a text that came in pieces. */
-const END: Deed = { type: 'text', text: '' };
+const END: AgentAction = { type: 'text', text: '' };
 
 function readerOf(spec: string): EventReader {
   const name = spec.replace(/:.*$/s, '');
@@ -106,17 +108,13 @@ function readerOf(spec: string): EventReader {
   );
 }
 
-const builtIn: EventReader = {
-  verdict: null,
-  lastWords: '',
-  read(event) {
-    const { text, calls, ok } = event;
-    if (event['type'] === 'agentos-result') return [{ type: 'result', text: said(text), failed: ok !== true }];
-    if (event['type'] !== 'agentos-answer') return [];
-    const called = listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(said(input))));
-    return [{ type: 'text', text: said(text) }, ...called];
-  },
-};
+const builtIn = eventReader((event) => {
+  const { text, calls, ok } = event;
+  if (event['type'] === 'agentos-result') return [{ type: 'result', text: stringIn(text), failed: ok !== true }];
+  if (event['type'] !== 'agentos-answer') return [];
+  const called = listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(stringIn(input))));
+  return [{ type: 'text', text: stringIn(text) }, ...called];
+});
 
 /** The lines of a text that are not blank, shortened. */
 function linesOf(text: string): string[] {

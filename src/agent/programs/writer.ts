@@ -5,14 +5,12 @@ import { fieldsOf, parseJson } from '../../core/json.ts';
 import { VENDORS } from '../../core/keys.ts';
 import { MASK } from '../../core/mask.ts';
 import type { AgentSpec } from '../../core/model-spec.ts';
-import { NO_USAGE } from '../../core/money.ts';
 import { detailOf, reasonIn } from '../../core/reason.ts';
-import { withinBounds } from '../../models/call-bounds.ts';
-import { type Provider, promptText } from '../../models/port.ts';
+import { type Provider, promptText, UNMETERED, withinBounds } from '../../models/port.ts';
 import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
 import { findProgram, interpreted, type ProgramEnd, type ProgramOptions } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
-import type { WriterDependencies } from '../create.ts';
+import type { AgentOptions } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import type { Transcript } from '../transcript.ts';
 import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
@@ -20,9 +18,7 @@ import { AGENTS } from './agents.ts';
 import { readConventions } from './conventions.ts';
 import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
 import { placesOfLogin, takeLogin, withOwnHome } from './own-login.ts';
-import { createDeedLines, logLinesOf } from './transcript-lines.ts';
-
-export type AgentWriterOptions = Omit<WriterDependencies, 'maxRounds' | 'costOf' | 'offline'>;
+import { createActionLines, logLinesOf } from './transcript-lines.ts';
 
 const TRY_OUT_MS = 30_000;
 const KEPT_LINES = 20;
@@ -31,7 +27,7 @@ const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 const MAX_STRAY_CHARS = 10_000;
 
 /** A command-line agent in the worktree. All its calls go through the gateway, which meters them. */
-export function createAgentWriter(spec: AgentSpec, options: AgentWriterOptions): Writer {
+export function createAgentWriter(spec: AgentSpec, options: AgentOptions): Writer {
   return {
     spec: spec.text,
     isModel: true,
@@ -40,7 +36,7 @@ export function createAgentWriter(spec: AgentSpec, options: AgentWriterOptions):
   };
 }
 
-interface AgentProviderOptions extends Omit<AgentWriterOptions, 'env'> {
+interface AgentProviderOptions extends AgentOptions {
   /** The environment of the agent in this folder. */
   envIn: (directory: string) => Promise<Readonly<Record<string, string>>>;
   onLine: (line: string) => void;
@@ -82,7 +78,7 @@ interface AgentCall
   may: AgentTask['may'];
 }
 
-function callAgent(spec: AgentSpec, options: AgentWriterOptions, request: AgentCall): Promise<WriteReply> {
+function callAgent(spec: AgentSpec, options: AgentOptions, request: AgentCall): Promise<WriteReply> {
   return withinBounds({ what: spec.text, limits: options, signal: request.signal }, ({ signal, alive }) => {
     const onProgress = (): void => {
       alive();
@@ -92,7 +88,7 @@ function callAgent(spec: AgentSpec, options: AgentWriterOptions, request: AgentC
   });
 }
 
-async function runAgent(spec: AgentSpec, options: AgentWriterOptions, request: AgentCall): Promise<WriteReply> {
+async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCall): Promise<WriteReply> {
   const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
   const { worktree, may, signal, onProgress } = request;
   const agent = AGENTS[spec.provider];
@@ -165,34 +161,27 @@ async function runAgent(spec: AgentSpec, options: AgentWriterOptions, request: A
   };
   const isDone = (end: ProgramEnd): boolean => end.exitCode === 0 && reader.verdict?.is === 'done';
   const text = (): string => mask(reader.lastWords.trim());
-  const unmetered = (): WriteReply => ({
-    text: text(),
-    answered: null,
-    metered: false,
-    usage: NO_USAGE,
-    costUsd: null,
-  });
   if (endpoint === null) {
     const release = login === null ? null : await takeLogin(login, spec.provider, { signal, alive: onProgress });
     const end = await work(signal).finally(() => release?.());
     if (!isDone(end)) throw failed(agent, end, reader, listener, mask);
-    return unmetered();
+    return { text: text(), ...UNMETERED, costUsd: null };
   }
   const account = createAccountReader(endpoint, token);
   const before = await account.settled(signal);
-  const hopeless = new AbortController();
+  const refused = new AbortController();
   const stopWatching = watchGateway({
     idleTimeoutMs,
     read: () => account.read(signal),
     before,
     onBusy: onProgress,
-    onHopeless: (error) => hopeless.abort(error),
+    onRefused: (error) => refused.abort(error),
   });
-  const end = await work(AbortSignal.any([signal, hopeless.signal])).finally(stopWatching);
+  const end = await work(AbortSignal.any([signal, refused.signal])).finally(stopWatching);
   const after = await account.settled(signal);
   if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
   // An agent whose vendor is not known may have called it directly.
-  if (after.calls === before.calls && spec.vendor === null) return unmetered();
+  if (after.calls === before.calls && spec.vendor === null) return { text: text(), ...UNMETERED, costUsd: null };
   if (after.calls === before.calls) throw new AgentosError({ code: 'agent-unmetered', agent: agent.name });
   return { text: text(), answered: after.answered, metered: true, ...usedBetween(before, after) };
 }
@@ -232,7 +221,7 @@ function createListener(
   transcript: Transcript | undefined,
   { worktree, may }: Pick<AgentCall, 'worktree' | 'may'>,
 ): Listener {
-  const linesOf = createDeedLines(logLinesOf);
+  const linesOf = createActionLines(logLinesOf);
   /** Lines that may be part of the reply, which does not belong in the log. */
   const held: string[] = [];
   const listener: Listener = {
@@ -285,7 +274,7 @@ function missing({ name, program, install }: Agent): AgentosError {
 }
 
 /** Null: no vendor has a key, and the agent may not need one. */
-function endpointFor({ vendor, text }: AgentSpec, { endpointOf }: AgentWriterOptions): string | null {
+function endpointFor({ vendor, text }: AgentSpec, { endpointOf }: AgentOptions): string | null {
   const endpoints = (vendor === null ? VENDORS : [vendor]).map(endpointOf);
   const endpoint = endpoints.find((each) => each !== undefined);
   if (endpoint !== undefined) return endpoint;

@@ -139,14 +139,19 @@ export const search = (files: ReadableFiles): Tool<typeof searchSchema> => ({
   about: ({ text, path }) => `${JSON.stringify(text)}${path === undefined ? '' : ` in ${path}`}`,
   async run({ text, regex: isRegex = false, ignoreCase = false, path: asked = '.' }) {
     if (text === '' || /[\n\0]/.test(text)) throw new NotDone('give a piece of a single line');
-    const { path, kind } = await files.locate(asked);
-    if (kind !== 'folder') await files.read(asked);
-    return found(await files.search({ text, isRegex, ignoreCase, path }));
+    return found(files, asked, { text, isRegex, ignoreCase });
   },
 });
 
 /** The lines with their places, as many as fit. */
-function found({ lines, cut }: FoundLines): { text: string; note: string } {
+async function found(
+  files: ReadableFiles,
+  asked: string,
+  search: Omit<LineSearch, 'path'>,
+): Promise<{ text: string; note: string }> {
+  const { path, kind } = await files.locate(asked);
+  if (kind !== 'folder') await files.read(asked);
+  const { lines, cut } = await files.search({ ...search, path });
   const matches = lines.map((match) => `${match.path}:${match.line}: ${match.text.slice(0, LONGEST_MATCH)}`);
   const shown = bounded(matches, MOST_MATCHES);
   const isMore = cut || shown.length < matches.length;
@@ -189,9 +194,7 @@ export const findSymbol = (files: ReadableFiles): Tool<typeof symbolSchema> => (
   async run({ name: asked, path: where = '.' }) {
     const name = asked.split(/[.#:]+/).at(-1) ?? '';
     if (!/^[\p{L}_$][\p{L}\p{N}_$]{0,99}$/u.test(name)) throw new NotDone('give one name, such as parseDate');
-    const { path, kind } = await files.locate(where);
-    if (kind !== 'folder') await files.read(where);
-    return found(await files.search({ text: declarationOf(name), isRegex: true, ignoreCase: false, path }));
+    return found(files, where, { text: declarationOf(name), isRegex: true, ignoreCase: false });
   },
 });
 

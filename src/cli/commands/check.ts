@@ -17,11 +17,7 @@ import { NOT_TEXT, readText, unreadableReason } from '../../process/text-file.ts
 
 /** One file as `check --json` prints it. */
 type CheckEntry =
-  | ({ file: string; kind: 'review' } & Omit<Review, 'problems'> & {
-        problems: string[];
-        notes: string[];
-        trustworthy: boolean;
-      })
+  | ({ file: string; kind: 'review'; trustworthy: boolean } & Review)
   | { file: string; kind: 'lld'; findings: DocumentFinding[]; coverage: Coverage; pathsChecked: boolean }
   | { file: string; kind: 'unknown'; error: string; unreadable: boolean };
 
@@ -82,16 +78,7 @@ async function checkFile(file: string, treeOf: TreeOf): Promise<CheckEntry> {
   }
   if (isReview(text)) {
     const review = readReview(text);
-    const saying = (severity: 'error' | 'warning'): string[] =>
-      review.problems.filter((problem) => problem.severity === severity).map(({ message }) => message);
-    return {
-      file,
-      kind: 'review',
-      ...review,
-      problems: saying('error'),
-      notes: saying('warning'),
-      trustworthy: isTrustworthy(review),
-    };
+    return { file, kind: 'review', ...review, trustworthy: isTrustworthy(review) };
   }
   if (text.trim() === '') return unknown('is empty', false);
   return unknown('is neither an LLD nor a review', false);

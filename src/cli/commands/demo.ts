@@ -158,7 +158,8 @@ async function nextSteps(
   return [
     [`less ${file('docs/lld/LLD-7.md')}`, 'the approved design, with its review log'],
     [`less ${file('docs/lineage/12/003-verdict.md')}`, 'why issue 12 waits for a person'],
-    ...codeToLookAt(git, name),
+    [`${git} log --stat main..${name}`, 'the tests, the code and the report, one commit each'],
+    [`${git} show ${name}:docs/reports/7.md`, 'the evidence of each gate, the coverage and the review'],
     [`${ownName()} check ${file('docs/lld/LLD-7.md')}`, 'the mechanical checks and the coverage table'],
     [
       `${ownName()} lld --all --offline ${where}`,
@@ -188,14 +189,6 @@ function wentAsRecorded(
   return (
     items.length === Object.keys(recorded).length && items.every(({ id, status }) => recorded[id]?.status === status)
   );
-}
-
-/** Commands that show what the second half has made; `git` is how git is called on the sample repository. */
-function codeToLookAt(git: string, branch: string): [command: string, told: string][] {
-  return [
-    [`${git} log --stat main..${branch}`, 'the tests, the code and the report, each a commit of its own'],
-    [`${git} show ${branch}:docs/reports/7.md`, 'each gate with what it saw, the coverage and the review'],
-  ];
 }
 
 const MARKER = '.made-by-agentos-demo';

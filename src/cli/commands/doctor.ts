@@ -6,21 +6,21 @@ import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '.
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { shownJson } from '../../core/json.ts';
-import { plainEnvironment, VENDORS } from '../../core/keys.ts';
+import { missingAtHub, plainEnvironment, VENDORS } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { tryKey } from '../../gateway/upstream.ts';
 import { createGit } from '../../git/git.ts';
 import { headCommit } from '../../git/repository.ts';
-import { createVendorAgents, trustCertificates, vendorBaseUrl } from '../../models/endpoint.ts';
-import { requireModels } from '../../models/require-models.ts';
+import { createVendorAgents, requireModels, trustCertificates, vendorBaseUrl } from '../../models/settings.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { runProgram } from '../../process/program.ts';
 import { findSandbox } from '../../process/sandbox/find.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { namesInside } from '../../process/text-file.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
+import { parseKeys } from '../../run/keys-file.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
 import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
@@ -63,7 +63,15 @@ export async function doctorCommand(
   rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
   let implementing: Row[] = [];
   let mask = (text: string): string => text;
-  if (databaseOf(flags) !== null) rows.push(await seen('hub', () => hubOf(flags)));
+  const hub: { vendors: ReadonlySet<string> } | null = databaseOf(flags) === null ? null : { vendors: new Set() };
+  if (hub !== null)
+    rows.push(
+      await seen('hub', async () => {
+        const { vendors, said } = await hubOf(flags);
+        hub.vendors = vendors;
+        return said;
+      }),
+    );
   if (rows.every(({ name, state }) => state === 'ok' || name === 'hub')) {
     try {
       const project = await projectOf(flags);
@@ -76,7 +84,7 @@ export async function doctorCommand(
       }
       implementing = await checkImplementing(project);
       rows.push(
-        ...(await checkProject(project)),
+        ...(await checkProject(project, hub?.vendors ?? null)),
         ...(await checkNetwork(project)),
         ...(await checkHosts(project)),
         ...implementing,
@@ -100,33 +108,38 @@ export async function doctorCommand(
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
   const obstacle = implementing.find(({ state }) => state !== 'ok');
-  const ready = obstacle === undefined ? 'Ready. Try: agentos lld --all' : notReady(obstacle);
+  const isWaiting = rows.some(({ name }) => name === 'trust');
+  const usable = isWaiting ? 'Ready after agentos trust. Then try: agentos lld --all' : 'Ready. Try: agentos lld --all';
+  const ready = obstacle === undefined ? usable : notReady(obstacle);
   terminal.line(healthy ? printable(ready) : advice(rows));
   return healthy ? EXIT.ok : EXIT.failed;
 }
 
 /** The hub that the environment or a flag names. */
-async function hubOf(flags: DatabaseFlags): Promise<string> {
+async function hubOf(flags: DatabaseFlags): Promise<{ said: string; vendors: Set<string> }> {
   const { withDatabase } = await import('../hub-database.ts');
   const { readHub } = await import('../../hub/hub-link.ts');
   const { listMachines } = await import('../../hub/machines.ts');
   return withDatabase(flags, async (database) => {
     const { leaseMs, version } = await readHub(database);
-    const [row] = await database.rows<{ isThere: boolean; server: string }>(
+    const [row] = await database.rows<{ isThere: boolean; server: string; keys: unknown }>(
       `SELECT seen_at > clock_timestamp() - interval '30 seconds' AS "isThere",
-        current_setting('server_version') AS server FROM agentos.hub`,
+        current_setting('server_version') AS server, keys FROM agentos.hub`,
     );
     if (row?.isThere !== true)
       throw new AgentosError({ code: 'hub-missing', database: database.name, reason: 'it was not seen for 30 s' });
     const working = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
-    return `version ${version} on PostgreSQL ${row.server} at ${database.name}, ${working.length} machine(s)`;
+    return {
+      said: `version ${version} on PostgreSQL ${row.server} at ${database.name}, ${working.length} machine(s)`,
+      vendors: new Set(parseKeys(row.keys)?.keys.map(({ vendor }) => vendor)),
+    };
   });
 }
 
 /** Without one programs of items can do what the user can. */
-async function sandbox({ config: { sandbox: wanted }, childEnv, paths }: Project): Promise<Row> {
+async function sandbox({ config: { sandbox: wanted }, childEnv }: Project): Promise<Row> {
   if (wanted.mode === 'off') return row('sandbox', 'warn', 'off, by sandbox.mode in agentos.yaml');
-  const found = await findSandbox(childEnv, paths.repository);
+  const found = await findSandbox(childEnv);
   if (found.tool !== null) return row('sandbox', 'ok', found.name);
   return row('sandbox', wanted.mode === 'on' ? 'bad' : 'warn', `none: ${found.reason}`, found.todo);
 }
@@ -200,7 +213,7 @@ function advice(rows: readonly Row[]): string {
     : 'Fix what is marked BAD, then run agentos doctor again.';
 }
 
-async function checkProject(project: Project): Promise<Row[]> {
+async function checkProject(project: Project, atHub: ReadonlySet<string> | null): Promise<Row[]> {
   const { paths, git, configFile } = project;
   return [
     await seen('repository', async () => {
@@ -211,7 +224,7 @@ async function checkProject(project: Project): Promise<Row[]> {
     await state(project),
     await issues(project),
     await seen('prompts', () => (readPromptFiles(paths.prompts), 'readable')),
-    ...(await models(project)),
+    ...(await models(project, atHub)),
   ];
 }
 
@@ -249,9 +262,16 @@ async function issues({ paths, config, source }: Project): Promise<Row> {
   return row('issues', 'warn', 'none in issues/', todo);
 }
 
-function models({ config, childEnv }: Project): Promise<Row[]> {
+/** `atHub`: the vendors that the hub has keys for. It and its machines need keys and agents then, not this one. */
+function models({ config, childEnv }: Project, atHub: ReadonlySet<string> | null): Promise<Row[]> {
   const told = async (role: Role): Promise<string> => {
     const text = config.models[role];
+    if (atHub !== null) {
+      const needed = keyVendorOf(parseModelSpec(text), config.ownLogins);
+      if (needed === null || needed === 'openai-compatible') return text;
+      if (atHub.has(needed)) return `${text}, with the hub's keys`;
+      throw new AgentosError({ code: 'key-missing', missing: [missingAtHub(needed, [role])] });
+    }
     const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
     if (missing !== null) throw new AgentosError(missing);
     requireModels(config, [role]);

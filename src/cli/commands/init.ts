@@ -8,17 +8,16 @@ import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { manifestText } from '../../process/text-file.ts';
-import { version } from '../version.ts';
 import template from './init-template.md';
 
-const SCHEMA = 'agentos.schema.json';
-/** Of this version: settings that are not there yet, or no longer, are marked by the editor. */
-const PUBLISHED_SCHEMA = `https://unpkg.com/agentos@${version}/dist/${SCHEMA}`;
-const INSTALLED_SCHEMA = `node_modules/agentos/dist/${SCHEMA}`;
+const INSTALLED_SCHEMA = 'node_modules/agentos/dist/agentos.schema.json';
+/** The first line says where editors find the schema. A path that only one machine has would mean nothing in other clones. */
+const WITH_SCHEMA = `# yaml-language-server: $schema=${INSTALLED_SCHEMA}`;
+const WITHOUT_SCHEMA = '## The JSON Schema for editors is dist/agentos.schema.json in the folder of agentos.';
 
 export async function initCommand({ print, repo }: { print?: boolean; repo?: string }): Promise<number> {
   if (print) {
-    process.stdout.write(textWith(PUBLISHED_SCHEMA));
+    process.stdout.write(textWith(WITHOUT_SCHEMA));
     return EXIT.ok;
   }
   const repository = await findRepository(resolve(repo ?? '.'), plainEnvironment(process.env));
@@ -33,13 +32,13 @@ export async function initCommand({ print, repo }: { print?: boolean; repo?: str
       'It was not changed. agentos init --print shows the commented defaults.',
     );
   }
-  await writeFileAtomic(file, textWith(isDependency(repository) ? INSTALLED_SCHEMA : PUBLISHED_SCHEMA));
+  await writeFileAtomic(file, textWith(isDependency(repository) ? WITH_SCHEMA : WITHOUT_SCHEMA));
   process.stdout.write(`Wrote ${file}. Every setting is commented out: uncomment a line to change it.\n`);
   return EXIT.ok;
 }
 
-function textWith(schema: string): string {
-  return template.replace('{schema}', schema);
+function textWith(firstLine: string): string {
+  return template.replace('# {first line}', () => firstLine);
 }
 
 const dependencies = z.object({

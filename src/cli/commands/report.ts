@@ -1,10 +1,10 @@
 import { join, relative, resolve } from 'node:path';
-import { AgentosError, usageError } from '../../core/errors.ts';
+import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import type { Paths } from '../../core/paths.ts';
+import { printable } from '../../output/terminal.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { isTampered } from '../../run/history/audit.ts';
-import { readRecord, runIds } from '../../run/history/run-history.ts';
+import { readableRun } from '../../run/history/run-history.ts';
 import { type Project, withCachedIssues } from '../../run/project.ts';
 import { createRuns } from '../../ui/data/runs.ts';
 import { htmlReport, markdownReport } from '../../ui/report.ts';
@@ -22,12 +22,14 @@ interface ReportFlags extends PlaceFlags {
 export async function reportCommand(which: string | undefined, flags: ReportFlags): Promise<number> {
   const project = withCachedIssues(await projectOf(flags));
   const { paths, mask } = project;
-  const runId = await runToReport(paths, which);
+  const record = await readableRun(paths, which);
+  if (record === null) throw usageError('There is no run to report on.', 'agentos lld --all starts one.');
+  const { runId } = record;
   const isChanged = await isTampered(paths.run(runId).directory);
   if (isChanged) process.stderr.write(`Files of this run were changed. See: agentos check --audit ${runId}\n`);
   const text =
     flags.format === 'md'
-      ? mask(await markdownOf(project, runId, isChanged))
+      ? mask(printable(await markdownOf(project, runId, isChanged)))
       : await htmlReport({ project, version, runId, now: new Date() });
   const named = flags.output ?? (flags.format === 'md' ? '-' : null);
   if (named === '-') {
@@ -46,15 +48,4 @@ async function markdownOf(project: Project, runId: string, isChanged: boolean): 
   const runs = createRuns(project);
   const [folded, brief] = [await runs.folded(runId), await runs.brief(runId)];
   return folded === null || brief === null ? '' : `${markdownReport(folded, brief, isChanged)}\n`;
-}
-
-/** The named run, or the last that can be read. */
-async function runToReport(paths: Paths, which: string | undefined): Promise<string> {
-  const known = await runIds(paths);
-  if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
-  for (const runId of which === undefined ? known : [which])
-    if ((await readRecord(paths, runId)) !== null) return runId;
-  if (which !== undefined)
-    throw new AgentosError({ code: 'run-unreadable', run: which, file: paths.run(which).record });
-  throw usageError('There is no run to report on.', 'agentos lld --all starts one.');
 }

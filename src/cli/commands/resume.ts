@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { AgentosError, codeOf, toErrorRecord, usageError } from '../../core/errors.ts';
+import { codeOf, toErrorRecord, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { definedOnly } from '../../core/json.ts';
-import type { Paths, PipelineName } from '../../core/paths.ts';
+import type { PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { printable } from '../../output/terminal.ts';
-import { isDone, type RunHistory, type RunRecord, readRecord, readRun, runIds } from '../../run/history/run-history.ts';
+import { isDone, type RunRecord, readableRun, readRun, runIds } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import { isRecordedHere } from '../../run/run-record.ts';
 import { namesProgram } from '../../run/trust.ts';
@@ -28,17 +28,19 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   const project = await projectOf(given.place);
   const attached = given.database === null ? undefined : await attachedRun(project, given, run, given.database);
   if (attached !== undefined) return attached;
-  const { history, record } = await runToResume(project.paths, run);
-  const { runId, workflow } = history;
+  const record = await readableRun(project.paths, run);
+  if (record === null) throw usageError('There is no run to resume.', 'agentos lld --all starts one.');
+  const { runId, workflow } = record;
+  const items = (await readRun(project.paths, runId))?.items ?? [];
   const { evaluation } = record.request;
   if (!given.trust && !isRecordedHere(project.paths.base, runId, record)) refusePrograms(runId, record);
   const { drafter, reviewer, maxRounds, offline } = given.config;
   if (evaluation !== undefined && (drafter ?? reviewer ?? maxRounds ?? offline) !== undefined) {
     throw usageError('The candidates of an evaluation can’t be changed.', 'Compare others with: agentos eval');
   }
-  const unfinished = history.items.filter((item) => !isDone(item.status));
+  const unfinished = items.filter((item) => !isDone(item.status));
   // An evaluation is compared as a whole; its finished items cost nothing.
-  const again = evaluation === undefined || unfinished.length === 0 ? unfinished : history.items;
+  const again = evaluation === undefined || unfinished.length === 0 ? unfinished : items;
   const left = again.map((item) => parseItemId(item.id));
   const source = given.config.source ?? record.request.config.source;
   const gone = evaluation === undefined ? await goneItems(given, workflow, left, source) : new Map<ItemId, string>();
@@ -50,25 +52,6 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   if (given.json)
     process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
   return EXIT.ok;
-}
-
-/**
- * The named run, or the last that has a record: a run that was killed at its very start, or whose folder was deleted meanwhile, has
- * none.
- */
-async function runToResume(
-  paths: Paths,
-  named: string | undefined,
-): Promise<{ history: RunHistory; record: RunRecord }> {
-  const known = await runIds(paths);
-  if (named !== undefined && !known.includes(named)) throw new AgentosError({ code: 'run-missing', run: named });
-  for (const runId of named === undefined ? known : [named]) {
-    const [history, record] = await Promise.all([readRun(paths, runId), readRecord(paths, runId)]);
-    if (history !== null && record !== null) return { history, record };
-  }
-  if (named !== undefined)
-    throw new AgentosError({ code: 'run-unreadable', run: named, file: paths.run(named).record });
-  throw usageError('There is no run to resume.', 'agentos lld --all starts one.');
 }
 
 /** Follows a run that continues at the hub: the named one, or the last. Undefined: it is not at the hub. */

@@ -5,7 +5,7 @@ import { isItemId } from '../../core/ids.ts';
 import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
-import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
+import { aligned, createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { type RunHistory, readRun, runIds } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
@@ -76,19 +76,13 @@ export async function statusCommand(
   return EXIT.ok;
 }
 
-/** Of a run what happened is told; what an item waits for is told with the backlog. */
+/** What an item waits for is shown with the backlog. */
 function withoutReasons({ items, ...run }: RunHistory): unknown {
-  return {
-    ...run,
-    items: items.map(({ id, title, workflow, status, step, costUsd }) => ({
-      id,
-      title,
-      workflow,
-      status,
-      step,
-      costUsd,
-    })),
-  };
+  const shown = items.map((item) => {
+    const { reason: _, needsQuota: __, ...facts } = item;
+    return facts;
+  });
+  return { ...run, items: shown };
 }
 
 function printRun(terminal: Terminal, run: RunHistory): void {
@@ -122,19 +116,16 @@ function printStandings(terminal: Terminal, items: readonly Standing[], none: st
   });
   if (items.length === 0) terminal.line(none);
   else terminal.line(`${paint(terminal, 'bold', 'Backlog')}  ${items.length} item(s): ${counts.join(', ')}`);
-  const titles = items.map(({ title }) => cut(oneLine(title), LONGEST_TITLE));
-  const idWidth = widest(items.map(({ id }) => id));
-  const stateWidth = widest(items.map(({ state }) => state));
-  const titleWidth = widest(titles);
-  for (const [index, item] of items.entries()) {
-    const cells = [
-      item.id.padEnd(idWidth),
-      paint(terminal, STYLES[item.state], item.state.padEnd(stateWidth)),
-      (titles[index] ?? '').padEnd(titleWidth),
-      item.costUsd > 0 ? `$${item.costUsd.toFixed(4)}` : '-'.padEnd(7),
-      cut(waitText(item) ?? item.branch ?? '', LONGEST_WAIT),
-    ];
-    terminal.line(`  ${cells.join('  ')}`.trimEnd());
+  const rows = items.map((item) => [
+    item.id,
+    item.state,
+    cut(oneLine(item.title), LONGEST_TITLE),
+    item.costUsd > 0 ? `$${item.costUsd.toFixed(4)}` : '-'.padEnd(7),
+    cut(waitText(item) ?? item.branch ?? '', LONGEST_WAIT),
+  ]);
+  for (const [index, [id, state = '', ...cells]] of aligned(rows).entries()) {
+    const style = STYLES[items[index]?.state ?? 'issue'];
+    terminal.line(`  ${[id, paint(terminal, style, state), ...cells].join('  ')}`.trimEnd());
   }
 }
 
@@ -182,8 +173,4 @@ function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string |
 
 function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
-
-function widest(texts: readonly string[]): number {
-  return texts.reduce((most, text) => Math.max(most, text.length), 0);
 }

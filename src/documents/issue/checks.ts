@@ -1,19 +1,11 @@
-import type { Nodes } from 'mdast';
-import { type Coverage, coverageOf } from '../coverage.ts';
+import { type Coverage, type Covering, checkEntries, coverageOf, type EntryWords } from '../coverage.ts';
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
 import template from '../issue-template.md';
-import { lineOf, markedText } from '../markdown.ts';
 import { isEmptyCriterion } from '../phrases.ts';
 import { checkOpenQuestions } from '../questions.ts';
 import { checkOutline } from '../sections.ts';
-import { createLeftoverText, elisionsIn } from '../template-text.ts';
-import {
-  ISSUE_SECTIONS,
-  type IssueCriterion,
-  type IssueDocument,
-  type References,
-  readIssueDocument,
-} from './document.ts';
+import { createLeftoverText } from '../template-text.ts';
+import { ISSUE_SECTIONS, type IssueDocument, type References, readIssueDocument } from './document.ts';
 
 export interface IssueCheck {
   /** In document order. */
@@ -28,21 +20,15 @@ export function checkIssue(text: string): IssueCheck {
   const findings = [
     ...checkWhole(issue),
     ...checkOutline(issue, ISSUE_SECTIONS),
-    ...checkCoverage(issue),
-    ...checkUndecided(issue),
+    ...KINDS.flatMap((kind) => checkKind(issue, kind)),
+    ...checkCriteria(issue),
+    ...leftoversIn(issue),
     ...checkOpenQuestions(issue.openQuestions),
   ].toSorted((a, b) => a.line - b.line);
-  const requirements = new Map(issue.requirements.map(({ id, text: words }) => [id, words]));
-  const rows = [...requirements].map(([requirement, words]) => ({
-    requirement,
-    text: words,
-    scenarios: issue.criteria
-      .filter((criterion) => criterion.requirements.includes(requirement))
-      .map(({ label }) => label),
-  }));
-  return { findings, coverage: coverageOf(rows) };
+  return { findings, coverage: coverageOf(issue.requirements, coveringIn(issue, 'requirements')) };
 }
 
+const leftoversIn = createLeftoverText(template);
 const MOST_REQUIREMENTS = 20;
 
 /** `title`, `issue-size`. */
@@ -57,99 +43,62 @@ function checkWhole({ title, titleLine, requirements }: IssueDocument): Document
 
 type Kind = keyof References;
 
-const WORDS: Record<Kind, { one: string; letter: string; form: string }> = {
-  scenarios: { one: 'scenario', letter: 'S', form: '"- **S1 – name:** …"' },
-  requirements: { one: 'requirement', letter: 'R', form: '"1. …"' },
-};
 const KINDS = ['scenarios', 'requirements'] as const;
+const named = (letter: string) => (id: string) => (/^\d/.test(id) ? `${letter}${id}` : id);
+const by = 'acceptance criterion';
+const WORDS: Record<Kind, EntryWords> = {
+  scenarios: { one: 'scenario', form: 'each as "- **S1 – name:** …"', by, nameOf: named('S') },
+  requirements: { one: 'requirement', form: 'them as a list "1. …"', by, nameOf: named('R') },
+};
 
-const nameOf = (kind: Kind, id: string): string => (/^\d/.test(id) ? `${WORDS[kind].letter}${id}` : id);
+function coveringIn({ criteria }: IssueDocument, kind: Kind): Covering[] {
+  return criteria.map((criterion) => ({ name: criterion.label, covers: criterion[kind] }));
+}
 
-/**
- * `scenario-none`, `scenario-duplicate`, `scenario-uncovered`, the same for requirements, `criterion-none`,
- * `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. Missing and empty sections have their own rules.
- */
-function checkCoverage(issue: IssueDocument): DocumentFinding[] {
-  const lineOfSection = (id: string): number | null => {
-    const section = issue.sections.find((entry) => entry.id === id);
-    return section && section.nodes.length > 0 ? section.line : null;
-  };
-  const inCriteria = lineOfSection('criteria');
+/** The line of a section, or null. Missing and empty sections have their own rules. */
+function sectionLine({ sections }: IssueDocument, id: string): number | null {
+  const section = sections.find((entry) => entry.id === id);
+  return section && section.nodes.length > 0 ? section.line : null;
+}
+
+/** `scenario-none`, `scenario-duplicate`, `scenario-uncovered`, and the same for requirements. */
+function checkKind(issue: IssueDocument, kind: Kind): DocumentFinding[] {
+  const line = sectionLine(issue, kind);
+  const covering = coveringIn(issue, kind);
+  return line === null ? [] : checkEntries(WORDS[kind], { line, entries: issue[kind], covering });
+}
+
+/** `criterion-none`, `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. */
+function checkCriteria(issue: IssueDocument): DocumentFinding[] {
+  const { criteria } = issue;
+  const line = sectionLine(issue, 'criteria');
   const none = 'There is no acceptance criterion: write them as a checklist, "- [ ] … (S1, R1)".';
+  if (criteria.length === 0) return line === null ? [] : [error('criterion-none', line, none)];
+  // A section without entries has its own finding.
+  const numbered = KINDS.filter((kind) => issue[kind].length > 0);
+  const unnamed = numbered.filter((kind) => criteria.every((criterion) => criterion[kind].length === 0));
+  const ends = 'end it with those that it covers, as in "(S1, R1)"';
   return [
-    ...KINDS.flatMap((kind) => {
-      const line = lineOfSection(kind);
-      return line === null ? [] : numbering(issue, kind, line);
+    ...unnamed.map((kind) => {
+      const message = `No acceptance criterion names a ${WORDS[kind].one}: ${ends.replace('it with', 'each with')}.`;
+      return error('criterion-unlinked', line ?? 1, message);
     }),
-    ...(inCriteria !== null && issue.criteria.length === 0 ? [error('criterion-none', inCriteria, none)] : []),
-    ...issue.criteria.flatMap((criterion) => checkCriterion(issue, criterion)),
-  ];
-}
-
-function numbering(issue: IssueDocument, kind: Kind, section: number): DocumentFinding[] {
-  const { one, form } = WORDS[kind];
-  const none = `There is no numbered ${one}: write each as ${form}, so that a criterion can name it.`;
-  if (issue[kind].length === 0) return [error(`${one}-none`, section, none)];
-  const seen = new Set<string>();
-  const covered = new Set(issue.criteria.flatMap((criterion) => criterion[kind]));
-  return issue[kind].flatMap(({ id, text, line }) => {
-    const name = nameOf(kind, id);
-    const twice = `${name} occurs twice: number every ${one} in one sequence.`;
-    if (seen.has(id)) return [error(`${one}-duplicate`, line, twice)];
-    seen.add(id);
-    if (covered.has(id) || issue.criteria.length === 0) return [];
-    const message = `No acceptance criterion covers ${name}, ${quote(text)}: add one that ends with "(${name})".`;
-    return [error(`${one}-uncovered`, line, message)];
-  });
-}
-
-function checkCriterion(issue: IssueDocument, criterion: IssueCriterion): DocumentFinding[] {
-  const { label, line, text } = criterion;
-  const unknown = KINDS.flatMap((kind) => {
-    const known = new Set(issue[kind].map(({ id }) => id));
-    // A section without entries has its own finding.
-    return known.size === 0 ? [] : criterion[kind].filter((id) => !known.has(id)).map((id) => nameOf(kind, id));
-  });
-  const isLinked = criterion.scenarios.length + criterion.requirements.length > 0;
-  const missing = `${label} names ${unknown.join(', ')}, which does not exist: correct the number, or add the entry.`;
-  const unlinked = `${label} names no scenario and no requirement: end it with those that it covers, as in "(S1, R1)".`;
-  const what = text === '' ? 'says nothing' : `${quote(text)} can't be checked by a program`;
-  const vague = `${label} ${what}: name the value, message, state or exit code that decides.`;
-  return [
-    ...(unknown.length > 0 ? [error('criterion-unknown-reference', line, missing)] : []),
-    ...(isLinked ? [] : [warning('criterion-unlinked', line, unlinked)]),
-    ...(isEmptyCriterion(text) ? [error('criterion-vague', line, vague)] : []),
-  ];
-}
-
-const UNDECIDED = /\b(?:TBD|TBA|TBC|FIXME)\b|\bto be (?:determined|defined|decided|announced|confirmed)\b|\?{3,}/i;
-const leftoversIn = createLeftoverText(template);
-
-/** `template-text`, `elided-text`, `undecided`. The review log is skipped, because it quotes findings. */
-function checkUndecided(issue: IssueDocument): DocumentFinding[] {
-  const except = (ids: string[]): Nodes[] => {
-    const left = new Set<Nodes>(issue.sections.filter(({ id }) => ids.includes(id)).flatMap(({ nodes }) => nodes));
-    return issue.root.children.filter((node) => !left.has(node));
-  };
-  const log = issue.sections.find(({ id }) => id === 'log');
-  const leftovers = [...except(['log']).flatMap((node) => leftoversIn(node)), ...elisionsIn(issue.text, log)];
-  const reported = new Set(leftovers.map(({ line }) => line));
-  const undecided = except(['log', 'questions'])
-    .flatMap((node) => undecidedIn(node))
-    .filter(({ line }) => !reported.has(line));
-  return [...leftovers, ...undecided];
-}
-
-function undecidedIn(node: Nodes): DocumentFinding[] {
-  if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') {
-    return markedText(node)
-      .split('\n')
-      .flatMap((text, index) => {
-        const phrase = UNDECIDED.exec(text.replace(/`[^`]*`/g, '`…`'))?.[0];
-        if (phrase === undefined) return [];
-        const advice = 'decide it, or ask it under "Open Questions"';
-        return [error('undecided', lineOf(node) + index, `Something is undecided (${quote(phrase)}): ${advice}.`)];
+    ...criteria.flatMap((criterion) => {
+      const { label, text } = criterion;
+      const unknown = numbered.flatMap((kind) => {
+        const known = new Set(issue[kind].map(({ id }) => id));
+        return criterion[kind].filter((id) => !known.has(id)).map(WORDS[kind].nameOf);
       });
-  }
-  return 'children' in node ? node.children.flatMap((child) => undecidedIn(child)) : [];
+      const isLinked = KINDS.some((kind) => criterion[kind].length > 0) || unnamed.length === numbered.length;
+      const missing = `${label} names ${unknown.join(', ')}, which does not exist: correct the number, or add the entry.`;
+      const unlinked = `${label} names no scenario and no requirement: ${ends}.`;
+      const what = text === '' ? 'says nothing' : `${quote(text)} can't be checked by a program`;
+      const vague = `${label} ${what}: name the value, message, state or exit code that decides.`;
+      return [
+        ...(unknown.length > 0 ? [error('criterion-unknown-reference', criterion.line, missing)] : []),
+        ...(isLinked ? [] : [warning('criterion-unlinked', criterion.line, unlinked)]),
+        ...(isEmptyCriterion(text) ? [error('criterion-vague', criterion.line, vague)] : []),
+      ];
+    }),
+  ];
 }

@@ -1,8 +1,8 @@
-import type { ListItem, Root, RootContent } from 'mdast';
-import { type NumberedEntry, readNumbered, requirementReferences, SCENARIO_LABEL } from '../lld/requirements.ts';
-import { flatText, lineOf, markedText, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
-import { type QuestionItem, questionItems } from '../questions.ts';
-import { type DocumentSections, findSections, sectionName, titleOf } from '../sections.ts';
+import type { RootContent } from 'mdast';
+import { flatText, statementsIn } from '../../markdown/markdown.ts';
+import type { NumberedEntry } from '../coverage.ts';
+import { readNumbered, requirementReferences, SCENARIO_LABEL } from '../lld/requirements.ts';
+import { type ParsedDocument, parseDocument, sectionName } from '../sections.ts';
 
 /** Ids that a criterion names. */
 export interface References {
@@ -18,18 +18,10 @@ export interface IssueCriterion extends References {
   line: number;
 }
 
-/** A parsed issue. Lines are counted from 1 in the text as given. */
-export interface IssueDocument extends DocumentSections {
-  /** The normalised text. */
-  text: string;
-  root: Root;
-  /** Empty without a title heading. */
-  title: string;
-  titleLine: number;
+export interface IssueDocument extends ParsedDocument {
   scenarios: NumberedEntry[];
   requirements: NumberedEntry[];
   criteria: IssueCriterion[];
-  openQuestions: QuestionItem[];
 }
 
 /** In the order of the template. */
@@ -53,58 +45,27 @@ export const ISSUE_SECTIONS = [
   sectionName('log', 'Review Log', /^review log$/, { missing: null }),
 ];
 
-/** Never throws: missing or unreadable parts are empty, and the checks report them. */
 export function readIssueDocument(given: string): IssueDocument {
-  const text = normaliseText(given);
-  const root = parseMarkdown(text);
-  const outline = findSections(root, ISSUE_SECTIONS);
-  const title = titleOf(root, ISSUE_SECTIONS);
-  const nodesOf = (id: string) => outline.sections.find((section) => section.id === id)?.nodes ?? [];
-  const scenarios = readNumbered(nodesOf('scenarios'), text, SCENARIO_LABEL);
-  const requirements = readNumbered(nodesOf('requirements'), text);
-  return {
-    text,
-    root,
-    title: plainText(title),
-    titleLine: lineOf(title),
-    ...outline,
-    scenarios,
-    requirements,
-    criteria: readCriteria(nodesOf('criteria'), {
-      scenarios: scenarios.map(({ id }) => id),
-      requirements: requirements.map(({ id }) => id),
-    }),
-    openQuestions: questionItems(text, root),
-  };
+  const { parsed, nodesOf } = parseDocument(given, ISSUE_SECTIONS);
+  const scenarios = readNumbered(nodesOf('scenarios'), parsed.text, SCENARIO_LABEL);
+  const requirements = readNumbered(nodesOf('requirements'), parsed.text);
+  const known = { scenarios: scenarios.map(({ id }) => id), requirements: requirements.map(({ id }) => id) };
+  return { ...parsed, scenarios, requirements, criteria: readCriteria(nodesOf('criteria'), known) };
 }
 
 const CRITERION_LABEL = /^\W*(?:ac|criterion)[\s._#-]*\d{1,3}(?=\W)[\s.:)\]*–—-]*/i;
 
-/** Reads list items and labelled lines. A heading or an item that groups them passes its references on to them. */
+/** Reads list items and labelled lines. A heading above them passes its references on to them. */
 function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
-  const found: Omit<IssueCriterion, 'label'>[] = [];
   let above = '';
-  const add = (given: string, line: number, inherited: string): void => {
-    const { text, named } = withoutReferences(given);
-    found.push({ text, line, ...referencesIn(`${inherited}, ${named}`, known) });
-  };
-  const addItem = (item: ListItem, inherited: string): void => {
-    const [first, ...rest] = item.children;
-    const lists = rest.filter((child) => child.type === 'list');
-    const lead = withoutReferences(`${first ? flatText(first) : ''}:`);
-    if (lists.length > 0 && lead.text === '') {
-      for (const list of lists) for (const child of list.children) addItem(child, `${inherited}, ${lead.named}`);
-    } else add(flatText(item), lineOf(item), inherited);
-  };
-  for (const node of nodes) {
+  const found = nodes.flatMap((node) => {
     if (node.type === 'heading') above = withoutReferences(`${flatText(node)}:`).named;
-    else if (node.type === 'list') for (const item of node.children) addItem(item, above);
-    else if (node.type === 'paragraph') {
-      for (const [index, text] of markedText(node).split('\n').entries()) {
-        if (CRITERION_LABEL.test(text)) add(text, lineOf(node) + index, above);
-      }
-    }
-  }
+    const said = statementsIn([node]).filter(({ text }) => node.type === 'list' || CRITERION_LABEL.test(text));
+    return said.map(({ text: given, line }) => {
+      const { text, named } = withoutReferences(given);
+      return { text, line, ...referencesIn(`${above}, ${named}`, known) };
+    });
+  });
   return found.map((criterion, index) => ({ label: `AC${index + 1}`, ...criterion }));
 }
 

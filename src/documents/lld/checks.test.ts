@@ -106,6 +106,49 @@ describe('one thing broken gives exactly its finding', () => {
       ['error scenario-none'],
     ],
     ['a scenario id of another form', edited('| 010 |', '| 1 |'), ['warning scenario-id']],
+    ['another numbering, once', LLD_42.replace(/^\| 0([12])0 \|/gm, '| T$1 |'), ['warning scenario-id']],
+    [
+      'a file with two rows, once',
+      edited('\n### 2.2', '| `src/item-42.js` | Add | b |\n| `src/item-42.js` | Add | c |\n\n### 2.2'),
+      ['error files-table'],
+    ],
+    [
+      'a change type of another kind, once',
+      LLD_42.replaceAll('.js` | Add |', '.js` | Existing |'),
+      ['error files-table'],
+    ],
+    ['an empty section 1', withSection('## 1. Context & Goal', ''), ['error section-empty']],
+    ['a dash in place of a section', withSection('## 9. Legal & Compliance', '…'), ['error section-empty']],
+    [
+      'a comment in place of a section',
+      withSection('## 9. Legal & Compliance', '<!-- same as before -->'),
+      ['error elided-text'],
+    ],
+    [
+      'a scenario without a type',
+      edited('| Adds the number | Auto |', '| Adds the number | |'),
+      ['error scenario-manual'],
+    ],
+    [
+      'a table of manual tests',
+      edited(
+        '## 11. Risks',
+        '### 10.3 Manual Tests\n| ID | Scenario | Steps |\n|---|---|---|\n| M01 | It looks right | Look |\n\n## 11. Risks',
+      ),
+      ['error scenario-tables'],
+    ],
+    [
+      'a line of a prompt',
+      edited('A pure function, no state.', 'You are a senior software architect.'),
+      ['error elided-text'],
+    ],
+    ['a tag of a prompt with its end', `${LLD_42}\n<issue>\nAdd 42.\n</issue>\n`, ['error elided-text']],
+    ['a placeholder in braces', withSection('## 9. Legal & Compliance', '{licences}'), ['error template-text']],
+    [
+      'code left out in prose',
+      withSection('## 9. Legal & Compliance', '// ... existing code ...'),
+      ['error elided-text'],
+    ],
     ['an empty diagram', LLD_42.replace(/```mermaid[\s\S]*?```/, '```mermaid\n```'), ['error mermaid']],
     ['N/A without a reason', withSection('## 9. Legal & Compliance', 'N/A'), ['error section-empty']],
     ['a second table with other ids', withSecondTable('030'), ['error scenario-tables']],
@@ -315,7 +358,7 @@ describe('one fact is one finding', () => {
     const text = withSection('## 3. Requirements', '### A\n1. One\n2. Two\n\n### B\n1. Three\n2. Four');
     const { findings } = checkLld(text, { issueId: '42' });
     expect(findings.map(({ rule }) => rule)).toEqual(['requirement-duplicate']);
-    expect(findings[0]?.message).toContain('1, 2');
+    expect(findings[0]?.message).toContain('REQ-1, REQ-2');
   });
 
   test('two tables of scenarios with other ids', () => {

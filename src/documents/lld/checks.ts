@@ -1,15 +1,15 @@
-import type { Nodes } from 'mdast';
-import { type Coverage, coverageOf } from '../coverage.ts';
+import { codeIn, lineOf } from '../../markdown/markdown.ts';
+import { mermaidProblem } from '../../markdown/mermaid.ts';
+import { type Coverage, type Covering, checkEntries, coverageOf, type EntryWords } from '../coverage.ts';
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
 import template from '../lld-template.md';
 import { checkPhrases, isEmptyCriterion } from '../phrases.ts';
 import { checkOpenQuestions } from '../questions.ts';
-import { checkOutline } from '../sections.ts';
-import { createLeftoverText, elisionsIn, leftover } from '../template-text.ts';
-import { type LldDocument, readLld } from './document.ts';
+import { checkOutline, isNotApplicable } from '../sections.ts';
+import { createLeftoverText, leftover } from '../template-text.ts';
+import { isMermaid, type LldDocument, readLld } from './document.ts';
 import { type BaseTree, checkFilesTable, checkPaths } from './files.ts';
 import { checkIssueNumber } from './issue-number.ts';
-import { checkMermaid } from './mermaid.ts';
 import { requirementName } from './requirements.ts';
 import { isGuard, type LldScenario, testNumber } from './scenarios.ts';
 import { LLD_SECTIONS } from './sections.ts';
@@ -42,15 +42,7 @@ export function checkLld(
     ...checkPhrases(lld),
     ...checkTemplateText(lld),
   ];
-  const requirements = new Map(lld.requirements.toReversed().map(({ id, text: words }) => [id, words]));
-  const ids = [...new Set(lld.requirements.map(({ id }) => id))];
-  const coverage = coverageOf(
-    ids.map((id) => ({
-      requirement: id,
-      text: requirements.get(id) ?? '',
-      scenarios: lld.scenarios.filter((scenario) => scenario.requirements.includes(id)).map((scenario) => scenario.id),
-    })),
-  );
+  const coverage = coverageOf(lld.requirements, coveringIn(lld));
   return { findings: findings.toSorted((a, b) => a.line - b.line), coverage };
 }
 
@@ -69,27 +61,41 @@ function checkWhole({ text, sections, secondTitleLine, titleLine }: LldDocument)
   ];
 }
 
+const REQUIREMENTS: EntryWords = {
+  one: 'requirement',
+  form: 'them in section 3 as a list "1. …", each one testable',
+  by: 'scenario in section 10',
+  nameOf: requirementName,
+};
+
+function coveringIn({ scenarios }: LldDocument): Covering[] {
+  return scenarios.map(({ id, requirements }) => ({ name: id, covers: requirements }));
+}
+
 /** `requirement-none`, `requirement-duplicate`, `requirement-uncovered`. */
-function checkRequirements({ sections, requirements, scenarios }: LldDocument): DocumentFinding[] {
-  const section = sections.find(({ id }) => id === '3');
+function checkRequirements(lld: LldDocument): DocumentFinding[] {
+  const section = lld.sections.find(({ id }) => id === '3');
   if (!section || section.nodes.length === 0) return [];
-  const none = 'Section 3 has no numbered requirement: write them as a list "1. …", each one testable.';
-  if (requirements.length === 0) return [error('requirement-none', section.line, none)];
-  const seen = new Set<string>();
-  const again = requirements.filter(({ id }) => seen.size === seen.add(id).size);
-  const ids = [...new Set(again.map(({ id }) => id))].join(', ');
-  const twice = `Requirement ${ids} occurs more than once: number all requirements in one sequence.`;
-  const covered = new Set(scenarios.flatMap((scenario) => scenario.requirements));
-  // If no scenario names a requirement, the scenarios get one finding for all.
-  const uncovered = covered.size === 0 ? [] : requirements.filter(({ id }) => !covered.has(id));
-  return [
-    // Numbering that restarts under each heading is one mistake.
-    ...again.slice(0, 1).map(({ line }) => error('requirement-duplicate', line, twice)),
-    ...uncovered.map(({ id, text, line }) => {
-      const message = `No scenario in section 10 covers requirement ${id}, ${quote(text)}: add one that names ${requirementName(id)}.`;
-      return error('requirement-uncovered', line, message);
-    }),
-  ];
+  return checkEntries(REQUIREMENTS, { line: section.line, entries: lld.requirements, covering: coveringIn(lld) });
+}
+
+/** `mermaid`: section 6 has a diagram or the reason why not, and every diagram parses. */
+function checkMermaid(lld: LldDocument): DocumentFinding[] {
+  const broken = lld.mermaid.flatMap((code) => {
+    const problem = mermaidProblem(code.value);
+    return problem === null
+      ? []
+      : [error('mermaid', lineOf(code), `The Mermaid diagram does not parse, ${problem}: correct it.`)];
+  });
+  const section = lld.sections.find(({ id }) => id === '6');
+  if (!section || section.nodes.length === 0 || isNotApplicable(section)) return broken;
+  const blocks = section.nodes.flatMap((node) => codeIn(node));
+  if (blocks.some(isMermaid)) return broken;
+  const unmarked = blocks.find((code) => !code.lang && mermaidProblem(code.value) === null);
+  const missing = unmarked
+    ? 'The diagram of section 6 is not marked as Mermaid: begin its fence with "```mermaid".'
+    : 'Section 6 has no Mermaid diagram: add a "```mermaid" block, or write "N/A – " and the reason.';
+  return [error('mermaid', unmarked ? lineOf(unmarked) : section.line, missing), ...broken];
 }
 
 const SCENARIO_COLUMNS = 'ID, Scenario, Type, Input, Expected Output, Pass Criteria, Requirements';
@@ -120,26 +126,28 @@ function checkScenarios(lld: LldDocument): DocumentFinding[] {
 
 function scenarioIds(scenarios: LldScenario[]): DocumentFinding[] {
   const seen = new Map<string, number>();
-  return scenarios.flatMap(({ id, line }) => {
-    if (id === '') return [warning('scenario-id', line, 'A scenario has no id: number them 010, 020, 030 and so on.')];
-    const before = seen.get(testNumber(id));
-    if (before !== undefined)
-      return [
-        error('scenario-id', line, `Scenario ${id} is already on line ${before}: give each scenario its own id.`),
-      ];
-    seen.set(testNumber(id), line);
-    const form = `Scenario id ${quote(id)}: use three digits in steps of ten (010, 020, 030).`;
-    return /^\d{2,3}0$/.test(id) ? [] : [warning('scenario-id', line, form)];
+  const twice = scenarios.flatMap(({ id, line }) => {
+    const before = id === '' ? undefined : seen.get(testNumber(id));
+    seen.set(testNumber(id), before ?? line);
+    if (before === undefined) return [];
+    return [error('scenario-id', line, `Scenario ${id} is already on line ${before}: give each scenario its own id.`)];
   });
+  // Another numbering is one mistake.
+  const [first, ...more] = scenarios.filter(({ id }) => !/^\d{2,3}0$/.test(id));
+  if (first === undefined) return twice;
+  const others = more.length === 0 ? '' : ` and ${more.length} more`;
+  const what = first.id === '' ? `A scenario has no id${others}` : `Scenario id ${quote(first.id)}${others}`;
+  return [...twice, warning('scenario-id', first.line, `${what}: use three digits in steps of ten (010, 020, 030).`)];
 }
 
 /** The same wrong type in many rows is one mistake. */
 function types(scenarios: LldScenario[]): DocumentFinding[] {
-  const other = scenarios.filter(({ type }) => type !== '' && !/^\W*(?:auto|guard)/i.test(type));
+  const other = scenarios.filter(({ type, typeCell }) => typeCell !== null && !/^\W*(?:auto|guard)/i.test(type));
   return [...Map.groupBy(other, ({ type }) => type)].map(([said, same]) => {
     const ids = same.map(({ id }) => id).join(', ');
     const who = same.length === 1 ? `Scenario ${ids} has` : `Scenarios ${ids} have`;
-    const message = `${who} the type ${quote(said)}: let a program check it, and set the type to Auto or Guard.`;
+    const what = said === '' ? 'no type' : `the type ${quote(said)}`;
+    const message = `${who} ${what}: let a program check it, and set the type to Auto or Guard.`;
     return error('scenario-manual', same[0]?.line ?? 1, message);
   });
 }
@@ -167,16 +175,13 @@ function references({ requirements, scenarios }: LldDocument, tableLine: number)
 
 const leftoversIn = createLeftoverText(template);
 
-/** `template-text`, `elided-text`. The review log is skipped, because it quotes findings. */
+/** `template-text`, `elided-text`. */
 function checkTemplateText(lld: LldDocument): DocumentFinding[] {
-  const log = lld.sections.find(({ id }) => id === 'log');
-  const inLog = new Set<Nodes>(log?.nodes ?? []);
-  const findings = lld.root.children.filter((node) => !inLog.has(node)).flatMap((node) => leftoversIn(node));
   const paths = lld.files.filter(({ path }) => path.startsWith('path/to/'));
   // Another rule reports these lines more precisely.
   const issues = [lld.titleIssue, lld.contextIssue].flatMap((mention) => (mention?.id === null ? [mention] : []));
   const criteria = lld.scenarios.filter(({ pass }) => isEmptyCriterion(pass));
   const reported = new Set([...issues, ...criteria].map(({ line }) => line));
-  const all = [...findings, ...paths.map(({ path, line }) => leftover(line, path)), ...elisionsIn(lld.text, log)];
+  const all = [...leftoversIn(lld), ...paths.map(({ path, line }) => leftover(line, path))];
   return all.filter(({ line, severity }) => severity === 'warning' || reported.size < reported.add(line).size);
 }

@@ -1,13 +1,12 @@
 import type { Code, Heading, Root } from 'mdast';
+import { codeIn, fieldsIn, lineOf, plainText } from '../../markdown/markdown.ts';
+import { readTitle } from '../../markdown/words.ts';
+import type { NumberedEntry } from '../coverage.ts';
 import { readHeader } from '../header.ts';
-import { codeIn, fieldsIn, lineOf, normaliseText, parseMarkdown, plainText } from '../markdown.ts';
-import { type QuestionItem, questionItems } from '../questions.ts';
-import { type DocumentSection, type DocumentSections, findSections, titleOf } from '../sections.ts';
-import { readTitle } from '../words.ts';
-import { type DesignNames, designNames } from './declarations.ts';
+import { type DocumentSection, type ParsedDocument, parseDocument } from '../sections.ts';
 import { type FilesTable, type LldFile, readFilesTable } from './files.ts';
 import { type IssueMention, issueOfContext, issueOfTitle, sameIssue } from './issue-number.ts';
-import { type NumberedEntry, readNumbered } from './requirements.ts';
+import { readNumbered } from './requirements.ts';
 import { readScenarios, type Scenarios } from './scenarios.ts';
 import { LLD_SECTIONS } from './sections.ts';
 
@@ -19,14 +18,7 @@ interface LldFields {
   coverageTarget: number | null;
 }
 
-/** A parsed LLD. Lines are counted from 1 in the text as given. */
-export interface LldDocument extends DocumentSections, Scenarios {
-  /** The normalised text. */
-  text: string;
-  root: Root;
-  /** Empty without a title heading. */
-  title: string;
-  titleLine: number;
+export interface LldDocument extends ParsedDocument, Scenarios {
   /** The line of a second title, if another document was appended. */
   secondTitleLine: number | null;
   /** The issue that the title names. */
@@ -38,38 +30,27 @@ export interface LldDocument extends DocumentSections, Scenarios {
   /** The line of the table of files; null without one. */
   filesLine: number | null;
   requirements: NumberedEntry[];
-  openQuestions: QuestionItem[];
   fields: LldFields;
   mermaid: Code[];
 }
 
-/** Never throws: missing or unreadable parts are empty, and the checks report them. */
 export function readLld(given: string): LldDocument {
-  const text = normaliseText(given);
-  const root = parseMarkdown(text);
-  const outline = findSections(root, LLD_SECTIONS);
-  const { sections } = outline;
-  const nodesOf = (id: string) => sections.find((section) => section.id === id)?.nodes ?? [];
-  const title = titleOf(root, LLD_SECTIONS);
+  const { parsed, heading, nodesOf } = parseDocument(given, LLD_SECTIONS);
+  const { text, root, title, titleLine, sections } = parsed;
   const [own, around] = [nodesOf('2.1'), nodesOf('2')].map((nodes) => readFilesTable(nodes, text));
   const table = own?.line === null ? around : own;
   const requirements = readNumbered(nodesOf('3'), text);
   const known = requirements.map((requirement) => requirement.id);
   return {
-    text,
-    root,
-    title: plainText(title),
-    titleLine: lineOf(title),
-    secondTitleLine: secondTitleLine(root, title, sections),
-    titleIssue: title ? issueOfTitle(plainText(title), lineOf(title)) : null,
+    ...parsed,
+    secondTitleLine: secondTitleLine(root, heading, sections),
+    titleIssue: heading ? issueOfTitle(title, titleLine) : null,
     contextIssue: issueOfContext(nodesOf('1')),
-    ...outline,
     files: table?.files ?? [],
     unreadFiles: table?.unread ?? [],
     filesLine: table?.line ?? null,
     requirements,
     ...readScenarios(nodesOf('10'), known),
-    openQuestions: questionItems(text, root),
     fields: readFields(['1', '2.2', '10', '12'].flatMap(nodesOf)),
     mermaid: codeIn(root).filter(isMermaid),
   };
@@ -112,8 +93,8 @@ function readFields(nodes: DocumentSection['nodes']): LldFields {
   };
 }
 
-/** The facts of a design that scheduling and conflict forecasts compare. */
-export interface DesignFacts extends DesignNames {
+/** The facts of a design that scheduling needs. */
+export interface DesignFacts {
   title: string;
   /** Files that it adds, changes or deletes. */
   files: string[];
@@ -128,6 +109,5 @@ export function designFacts(text: string): DesignFacts {
     title: readHeader(text).header.title ?? lld.title,
     files: [...new Set(lld.files.map(({ path }) => path))],
     after: lld.fields.dependsOn.filter((id) => !own.some((other) => sameIssue(id, other))),
-    ...designNames(lld.root, lld.sections, lld.files),
   };
 }

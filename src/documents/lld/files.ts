@@ -1,6 +1,6 @@
 import type { Nodes, TableCell } from 'mdast';
+import { columnsOf, tablesIn } from '../../markdown/tables.ts';
 import { type DocumentFinding, error, quote } from '../finding.ts';
-import { columnsOf, tablesIn } from '../tables.ts';
 import type { LldDocument } from './document.ts';
 
 type FileChange = 'Add' | 'Modify' | 'Delete';
@@ -102,33 +102,40 @@ export function checkFilesTable({ sections, files, unreadFiles, filesLine }: Lld
   if (filesLine === null)
     return [finding(section.line, `No table of files can be read in section 2.1: list every file in ${FILES_FORM}.`)];
   const all = [...files, ...unreadFiles];
-  const lines = new Map<string, number>();
-  const inRows = all.flatMap(({ path, line }): DocumentFinding[] => {
-    const before = lines.get(path);
-    lines.set(path, before ?? line);
-    if (/^[.–—-]?$/.test(path))
-      return [
-        finding(line, 'A row of the table of files has no path: write the path from the root of the repository.'),
-      ];
-    if (path.includes('*')) return [finding(line, `${path} is a pattern: list each file by its own path.`)];
-    return before === undefined
-      ? []
-      : [finding(line, `${path} is already listed on line ${before}: give each file one row.`)];
-  });
-  const empty = 'The table of files has no rows: list every file that is added, modified or deleted.';
+  if (all.length === 0)
+    return [finding(filesLine, 'The table of files has no rows: list every file that is added, modified or deleted.')];
+  const noPath = 'A row of the table of files has no path: write the path from the root of the repository.';
+  const isPath = ({ path }: Pick<LldFile, 'path'>): boolean => !/^[.–—-]?$/.test(path) && !path.includes('*');
+  const firstLines = new Map(all.toReversed().map(({ path, line }) => [path, line]));
+  const again = all.filter((file) => isPath(file) && firstLines.get(file.path) !== file.line);
+  const paths = [...new Set(again.map(({ path }) => path))].join(', ');
+  // The same wrong word in many rows is one mistake, and so is a table that lists the files again.
   return [
-    ...(all.length === 0 ? [finding(filesLine, empty)] : []),
-    ...unreadFiles.map(({ path, change, line }) => {
-      const what = change === '' ? 'has no change type' : `has the change type ${quote(change)}`;
-      return finding(line, `${path || 'A row'} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`);
+    ...all
+      .filter((file) => !isPath(file))
+      .map(({ path, line }) =>
+        finding(line, path.includes('*') ? `${path} is a pattern: list each file by its own path.` : noPath),
+      ),
+    ...[...Map.groupBy(unreadFiles, ({ change }) => change)].map(([change, rows]) => {
+      const names = rows.map(({ path }) => path || 'A row').join(', ');
+      const what = `${rows.length > 1 ? 'have' : 'has'} ${change === '' ? 'no change type' : `the change type ${quote(change)}`}`;
+      return finding(
+        rows[0]?.line ?? 1,
+        `${names} ${what}: use Add, Modify or Delete (a move is a Delete and an Add).`,
+      );
     }),
-    ...inRows,
+    ...again.slice(0, 1).map(({ line }) => finding(line, `More than one row for ${paths}: give each file one row.`)),
   ];
 }
 
 /** The repository at the base commit. Paths are relative to its root and use `/`. */
 export interface BaseTree {
   kindOf(path: string): 'file' | 'directory' | null;
+}
+
+/** The same with the contents that citations are compared with. */
+export interface CitedTree extends BaseTree {
+  read(path: string): Promise<Buffer>;
 }
 
 /** Top-level folders that a change may well be the first to add. */

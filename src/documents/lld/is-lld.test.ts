@@ -44,6 +44,12 @@ test('a broken LLD still is', () => {
   ).toBe(true);
 });
 
+test('a design in another form is one by its title', () => {
+  const text = '## Problem\nx\n\n## Review Summary\nAPPROVED\n';
+  expect(isLld(`# LLD-281: Preflight\n\n${text}`)).toBe(true);
+  expect(isLld(`# LLD Review: 281\n\n${text}`)).toBe(false);
+});
+
 test('an LLD with reviews in its log still is', () => {
   expect(isLld(`${LLD_42}\n### Review 1\n#### Review Summary\nx\n#### Verdict\nREVISE`)).toBe(true);
 });

@@ -1,6 +1,6 @@
-import type { Nodes, RootContent } from 'mdast';
+import type { RootContent } from 'mdast';
+import { fieldsIn, statementsIn, type TextLine } from '../../markdown/markdown.ts';
 import { type DocumentFinding, error, quote } from '../finding.ts';
-import { fieldsIn, statementsIn, type TextLine } from '../markdown.ts';
 import type { LldDocument } from './document.ts';
 
 /** Where a document names its issue. */
@@ -32,8 +32,7 @@ export function issueOfTitle(title: string, line: number): IssueMention | null {
 }
 
 /** The field `Issue: #42` of section 1; else the first `#42` that is not a related issue. */
-export function issueOfContext(given: RootContent[]): IssueMention | null {
-  const nodes = given.map(withAddresses);
+export function issueOfContext(nodes: RootContent[]): IssueMention | null {
   const isOwn = ({ text }: TextLine): boolean =>
     /#\w/.test(text) && !/^\W*(?:related|depends|blocked|see also|parent)/i.test(text);
   const field = fieldsIn(nodes).find(({ name }) => FIELD.test(name));
@@ -43,14 +42,6 @@ export function issueOfContext(given: RootContent[]): IssueMention | null {
   const [, id] = new RegExp(`(?:issues/|#|GH-)(${ID})`).exec(text) ?? new RegExp(`^\\W*(${ID})`).exec(text) ?? [];
   const isPlaceholder = id === undefined || [id, text].some((said) => PLACEHOLDER.test(said));
   return { text, id: isPlaceholder ? null : id, line: own.line };
-}
-
-/** Adds the addresses of links to the text: `[Add login](issues/add-login.md)` names its issue only there. */
-function withAddresses<Node extends Nodes>(node: Node): Node {
-  if (!('children' in node)) return node;
-  const children = node.children.map((child) => withAddresses(child as Nodes));
-  const address = node.type === 'link' ? [{ type: 'text', value: ` ${node.url}` }] : [];
-  return { ...node, children: [...children, ...address] };
 }
 
 /** Compares numbers without leading zeros, and names without case. */
@@ -84,7 +75,8 @@ export function checkIssueNumber(lld: LldDocument, issueId: string | null): Docu
   const line = contextIssue?.line ?? context?.line ?? 1;
   const found: [what: string | null | false, line: number, advice: string][] = [
     [inTitle, lld.titleLine, `write "# ${id} - Feature: <title>"`],
-    [context ? inContext : null, line, `write "* **Issue:** #${id}"`],
+    // An empty section has its own finding.
+    [context && context.nodes.length > 0 ? inContext : null, line, `write "* **Issue:** #${id}"`],
     // Either of the two may be right.
     [differ && `The title names issue ${one} and section 1 links ${other}`, line, 'name the same issue in both'],
   ];

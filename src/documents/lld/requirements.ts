@@ -1,12 +1,7 @@
 import type { List, RootContent } from 'mdast';
-import { flatText, lineOf, linesOf, type TextLine } from '../markdown.ts';
-import { columnNamed, type DocumentTable, tablesIn } from '../tables.ts';
-
-/** A requirement, or a scenario of an issue. */
-export interface NumberedEntry extends TextLine {
-  /** `1`, or with its kind if the document has several: `FR-1` and `NFR-1`, `R1` and `REQ-1`. */
-  id: string;
-}
+import { flatText, lineOf, linesOf, type TextLine } from '../../markdown/markdown.ts';
+import { columnNamed, type DocumentTable, tablesIn } from '../../markdown/tables.ts';
+import type { NumberedEntry } from '../coverage.ts';
 
 /** `REQ-01` has the kind REQ and the number 1; a numbered item has no kind. */
 interface Label {

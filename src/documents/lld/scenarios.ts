@@ -1,5 +1,5 @@
 import type { Nodes } from 'mdast';
-import { columnNamed, columnsOf, type DocumentTable, type TableRow, tablesIn } from '../tables.ts';
+import { columnNamed, columnsOf, type DocumentTable, type TableRow, tablesIn } from '../../markdown/tables.ts';
 import { citedRequirements, requirementReferences } from './requirements.ts';
 
 export interface LldScenario {
@@ -41,7 +41,6 @@ const COLUMNS = {
     /^(?:tests?|what|behaviou?r|check)$/,
   ],
 };
-const TESTS = [/^(?:tests?|test cases?|scenarios?|covered by|covering tests?|verified by|test ids?|scenario ids?)$/];
 const SCENARIO_ID = /^\W*(?:[A-Za-z]{1,4}-?)?\d{1,4}[a-z]?\W*$/;
 
 type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
@@ -53,7 +52,7 @@ type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
 export function readScenarios(nodes: readonly Nodes[], known: readonly string[]): Scenarios {
   const tables = tablesIn(nodes);
   const lists = tables.flatMap((table) => {
-    const columns = isTrace(table) ? null : scenarioColumns(table);
+    const columns = scenarioColumns(table);
     return columns ? [{ table, columns, scenarios: table.rows.map((row) => scenarioOf(row, columns, known)) }] : [];
   });
   const full = lists.filter(({ columns }) => columns.pass !== null);
@@ -66,14 +65,15 @@ export function readScenarios(nodes: readonly Nodes[], known: readonly string[])
     return isNew;
   });
   const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
-  const traced = tables.filter(isTrace).flatMap((table) => tracesIn(table, known));
-  for (const { id, requirements } of [...others, ...traced]) {
+  for (const { id, requirements } of others) {
     const same = byNumber.get(testNumber(id));
     if (same) same.requirements = [...new Set([...same.requirements, ...requirements])];
   }
   const scenarios = counted.flatMap((list) => list.scenarios);
   const listed = new Set(others.map(({ id }) => testNumber(id)));
-  const missing = others.length === 0 ? [] : scenarios.filter(({ id }) => !listed.has(testNumber(id)));
+  // Tables without a common id list different things: only what is extra is one-sided.
+  const isAgain = others.some(({ id }) => byNumber.has(testNumber(id)));
+  const missing = isAgain ? scenarios.filter(({ id }) => !listed.has(testNumber(id))) : [];
   return {
     scenarios,
     scenariosLine: counted[0]?.table.line ?? null,
@@ -82,23 +82,6 @@ export function readScenarios(nodes: readonly Nodes[], known: readonly string[])
       .map(({ id }) => id)
       .filter((id) => id !== ''),
   };
-}
-
-/** A table of requirements with their tests, without a description of scenarios. */
-function isTrace(table: DocumentTable): boolean {
-  const { pass, expected, input, type } = COLUMNS;
-  const isNamed = (names: RegExp[]): boolean => columnNamed(table, names) !== null;
-  const isOfRequirements = table.headers.some((name) => name.startsWith('req'));
-  return isOfRequirements && isNamed(TESTS) && ![pass, expected, input, type].some(isNamed);
-}
-
-function tracesIn(table: DocumentTable, known: readonly string[]): Pick<LldScenario, 'id' | 'requirements'>[] {
-  const tests = columnNamed(table, TESTS) ?? 0;
-  const named = columnNamed(table, [/^(?:#|req\w* (?:id|#|no))$/, /^req/], [tests]) ?? 0;
-  return table.rows.flatMap(({ cells }) => {
-    const requirements = requirementReferences(cells[named] ?? '', known);
-    return ((cells[tests] ?? '').match(/[A-Za-z]{0,4}-?\d{1,4}/g) ?? []).map((id) => ({ id, requirements }));
-  });
 }
 
 function scenarioColumns(table: DocumentTable): Columns | null {

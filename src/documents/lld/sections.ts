@@ -1,6 +1,6 @@
-import { normaliseText, parseMarkdown, plainText } from '../markdown.ts';
+import { normaliseText, parseMarkdown, plainText } from '../../markdown/markdown.ts';
+import { readTitle } from '../../markdown/words.ts';
 import { type SectionName, sectionId, sectionName } from '../sections.ts';
-import { readTitle } from '../words.ts';
 
 /** Id, title, and the words of which one is enough if the heading has the right number. */
 const SECTIONS: [id: string, title: string, words: string][] = [
@@ -25,31 +25,13 @@ const SECTIONS: [id: string, title: string, words: string][] = [
   ['12', 'Definition of Done', 'done|dod'],
 ];
 
-/** Other titles that identify a section without its number. */
-const ALONE: Record<string, RegExp> = {
-  '1': /^(?:context|background|overview|goal)$/,
-  '2.1': /^(?:file|(?:changed|affected|modified) file|file (?:modified|affected))$/,
-  '2.2': /^(?:new |external )?dependency(?: change)?$/,
-  '3': /^(?:functional |testable )?requirement$/,
-  '6': /^(?:\w+ )?diagram$/,
-  '7': /^security(?: safety)?$|^safety(?: security)?$/,
-  '8': /^performance(?: cost)?$|^cost performance$/,
-  '9': /^legal$|^compliance(?: legal)?$/,
-  '10': /^(?:verification|testing|test)(?: (?:plan|strategy|verification|testing|scenario))?$/,
-  '11': /^risk$/,
-  '12': /^dod$/,
-};
-
 export const LLD_SECTIONS: SectionName[] = [
-  ...SECTIONS.map(([id, title, words]) =>
-    sectionName(id, title, ALONE[id] ?? null, { hint: new RegExp(`\\b(?:${words})\\b`) }),
-  ),
+  ...SECTIONS.map(([id, title, words]) => sectionName(id, title, null, { hint: new RegExp(`\\b(?:${words})\\b`) })),
   sectionName('log', 'Review Log', /^review history$/, { missing: 'warning' }),
 ];
 
-/** Titles that other kinds of documents have too. */
-const COMMON = new Set(['Requirements', 'Dependencies', 'Diagram', 'Data Structures']);
-const DISTINCTIVE = new Set(LLD_SECTIONS.filter(({ title }) => !COMMON.has(title)).map(({ key }) => key));
+/** Titles that other kinds of documents have too; without the number they tell nothing. */
+const COMMON = /^(?:requirement|dependency|diagram|data structure)$/;
 const REVIEW_HEADING =
   /^\W*(?:identity confirmation|pre-?flight gate|review summary|open questions resolved|requirement coverage analysis|tier [123]\b|questions for orchestrator|(?:governance )?verdict)/i;
 
@@ -60,17 +42,13 @@ const REVIEW_HEADING =
 export function isLld(text: string): boolean {
   const headings = parseMarkdown(normaliseText(text)).children.filter((node) => node.type === 'heading');
   const titles = headings.map((heading) => plainText(heading));
-  const parts = titles.map((title) => readTitle(title));
-  const distinct = new Set(parts.filter(({ key }) => DISTINCTIVE.has(key)).map(({ key }) => key)).size;
-  const numbered = new Set(
-    parts
-      .filter(
-        ({ number, key }) =>
-          !DISTINCTIVE.has(key) && number !== null && sectionId(number, key, LLD_SECTIONS) === number,
-      )
-      .map(({ number }) => number),
-  ).size;
+  const found = titles.map(readTitle).flatMap(({ number, key }) => {
+    const id = sectionId(number, key, LLD_SECTIONS);
+    return id === null || (id !== number && COMMON.test(key)) ? [] : [id];
+  });
   const review = new Set(titles.flatMap((title) => REVIEW_HEADING.exec(title)?.[0].toLowerCase() ?? [])).size;
-  const score = distinct + numbered * 0.75 + (/^\W*(?:LLD\W*)?#?\d+\s*[-–—:]/i.test(titles[0] ?? '') ? 1 : 0);
-  return score >= 3 && score > review;
+  const [title = ''] = titles;
+  const isNamed = /^\W*(?:LLD|low[- ]level design)[\s-]*(?:#?\d|[:–—])(?!.*\b(?:review|verdict)\b)/i.test(title);
+  const sections = new Set(found).size;
+  return (isNamed || sections >= 3) && sections + (isNamed ? 3 : 0) > review;
 }

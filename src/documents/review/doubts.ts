@@ -1,8 +1,8 @@
 import type { Nodes } from 'mdast';
+import { plainText } from '../../markdown/markdown.ts';
 import { headline } from '../finding.ts';
-import { plainText } from '../markdown.ts';
 import { isNoFinding, rulingsIn } from './finding-state.ts';
-import { parseLenientJson } from './json.ts';
+import { parseJson } from './json.ts';
 import { type Block, entriesOf, type Line, textOf, UNSAID } from './lines.ts';
 import { linesIn, type Part } from './outline.ts';
 import type { Review } from './review.ts';
@@ -16,7 +16,7 @@ import { labelledVerdict, VERDICT_LABEL, verdictWord } from './verdict-word.ts';
  * may follow, and none of them with a word that could take something back (TURN).
  */
 const TURN =
-  /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|no longer|never|cannot|apart|aside|besides|requested|withdraw\w*|retract\w*|partial\w*|fix\w*|first|then|without|phase)\b|n['’]t\b|\?/i;
+  /\b(?:except|but|however|though|although|yet|only|if|once|unless|until|till|provided|subject|condition\w*|contingent|pending|assuming|after|before|must|should|shall|needs?|not|no longer|never|cannot|apart|aside|besides|withdraw\w*|retract\w*|partial\w*|fix\w*|first|then|without|phase)\b|n['’]t\b|\?/i;
 const CLOSING = new RegExp(
   `^(?:${[
     '(?:(?:the|this) )?(?:\\w+ ){0,2}(?:(?:is|are|has been|now) )*(?:ready|approved?)(?: (?:for|to) (?:\\w+ ){0,2}(?:implement\\w*|development|coding|merg\\w+|backlog|design|build|ship|start|proceed))?',
@@ -31,21 +31,18 @@ const CLOSING = new RegExp(
 );
 /** Words of closing phrases that take nothing back. */
 const CLOSING_TURN = / if you (?:need|have)\b|\bfixed\b/gi;
-/** What the legend says of an approval. */
-const MOST_WORDS = 7;
+/** What a legend says of an approval. */
+const MOST_WORDS = 3;
 /** Marks of joy beside an approval; any other may be its opposite. */
 const OTHER_MARK = /(?![✅✔☑🟢👍🎉🚀])\p{Extended_Pictographic}/u;
 
-/** In a summary, conditions and denials count if they are about the verdict, or about what has to be done first. */
-const CONDITION =
-  /\b(?:except|unless|only (?:if|when|once|after)|provided|subject to|contingent|conditional(?:ly)?|on condition|until|once)\b/i;
-const DENIAL = /\b(?:if|assuming|as long as|not|cannot|never|no longer|however)\b|n['’]t\b/i;
+/** Exceptions, duties and negations: in a summary each of them counts. */
+const TAKES_BACK =
+  /\b(?:except|unless|must|cannot|provided (?:that|the|it|this|all)|subject to|contingent|condition(?:al(?:ly)?)? (?:on|upon|that)|as long as|not (?:yet|ready)|(?:I|we) (?:withdraw|retract)|(?:is|are|was|were|be|been|do|does|did|has|have|should|could|would|will|may) not(?! (?:block|prevent|introduc|affect|chang|touch|alter|break|add|modif)))\b|n['’]t\b/i;
+/** These also say how a program behaves, so they count if they are about the verdict or about what has to be done first. */
+const LIMITS = /\b(?:if|when|once|until|after|assuming|never|no longer|however|not(?! (?:block|prevent)))\b/i;
 const OF_THE_VERDICT =
-  /\bapprov\w*|\bready\b|\bproceed\w*|\bacceptable\b|\bholds\b|\brecommend(?:ing)? (?:this|implement\w+|merg\w+)|\b(?:be|start(?:ed)?) (?:implement|merg|buil)\w+/i;
-const OF_A_FIX =
-  /\bsection \d|\btier [12]\b|\b(?:is|are|be|been) (?:fixed|addressed|resolved|clarified|bounded|added)\b/i;
-const COMMAND =
-  /\b(?:do not|don['’]t|must not) (?:start|implement|merge|build|proceed|begin)\b|\b(?:I|we) (?:withdraw|retract)\b/i;
+  /\bapprov\w*|\bready\b|\bproceed\w*|\bacceptable\b|\bholds\b|\brecommend(?:ing)? (?:this|implement\w+|merg\w+)|\b(?:not|be|start(?:ed)?) (?:start|begin|implement|merg|buil)\w*|\bsection \d|\btier [12]\b|\b(?:is|are|be|been) (?:fixed|addressed|resolved|clarified|bounded|added)\b/i;
 /** Other names and marks for a blocker. */
 const BLOCKER = /^[\s\W]*(?:\[?(?:P0|SEV-?[01]|BLOCKER|BLOCKING|CRITICAL|MUST[- ]FIX)\b|[🔴⛔🛑🚫])/u;
 
@@ -95,7 +92,7 @@ export function doubtsOf(parts: Part[], reading: VerdictReading, facts: Facts): 
 
 /** "Coverage: 90 %", if no numbers of requirements are given. */
 function isBelow(text: string): boolean {
-  const [, percent] = /^\W*(?:\w+ )?coverage\W*[:=]\W*(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
+  const [, percent] = /^\W*(?:(?:\w+ )?coverage\W*[:=]\W*)?(\d+(?:\.\d+)?)\s*%/i.exec(text) ?? [];
   return percent !== undefined && Number(percent) < 95;
 }
 
@@ -133,14 +130,14 @@ function speechIn(part: Part): string[] {
   ]);
 }
 
-/** `isLegend`: the other boxes say what they would mean, so the ticked one may do so too. */
+/** `isLegend`: the other boxes say what they would mean, so the ticked one may do so too, in a few words. */
 function inLine(line: Line, isLegend: boolean): string[] {
-  const { box } = line;
   const text = line.said.replace(' | ', ': ');
   const word = verdictWord(text) ?? labelledVerdict(text);
-  if (box !== null && word) {
-    const isShort = isLegend && word.rest.trim().split(/\s+/).length <= MOST_WORDS && !TURN.test(word.rest);
-    return box !== 'ticked' || word.verdict !== 'APPROVED' || isShort ? [] : speech(word.rest);
+  if (line.box !== null && word) {
+    if (line.box !== 'ticked' || word.verdict !== 'APPROVED') return [];
+    const isShort = (word.rest.match(/[\p{L}\p{N}]+/gu) ?? []).length <= MOST_WORDS;
+    return isLegend && isShort && !TURN.test(word.rest) ? [] : speech(word.rest);
   }
   if (OTHER_MARK.test(text)) return [text];
   if (word?.verdict === 'APPROVED') return speech(word.rest);
@@ -162,13 +159,14 @@ function speech(text: string): string[] {
 /** What a block says that is no plain text: a quotation, code, HTML, links, images and what is struck out. */
 function unspoken({ node, lines }: Block): string[] {
   if (node.type === 'blockquote') return [textOf(lines)];
-  if (node.type === 'html') return /^<!--[^]*-->\s*$/.test(node.value) ? [] : [node.value];
-  if (node.type === 'code') return node.value.trim() === '' || parseLenientJson(node.value) ? [] : [node.value.trim()];
+  if (node.type === 'html') return [node.value];
+  if (node.type === 'code') return node.value.trim() === '' || parseJson(node.value) ? [] : [node.value.trim()];
   return hasMarkup(node) ? [plainText(node)] : [];
 }
 
 function hasMarkup(node: Nodes): boolean {
-  if (['delete', 'link', 'linkReference', 'image', 'imageReference', 'html'].includes(node.type)) return true;
+  if (node.type === 'html') return !/^<br\b/i.test(node.value);
+  if (['delete', 'link', 'linkReference', 'image', 'imageReference'].includes(node.type)) return true;
   return 'children' in node && node.children.some(hasMarkup);
 }
 
@@ -181,17 +179,19 @@ function blockersIn(parts: Part[]): string[] {
     .filter((text) => !isNoFinding(text.replace(BLOCKER, '').replace(/^\W+/, '')));
 }
 
-/** Conditions and denials in the sentences of a summary, or beside a tier's findings. */
+/** Conditions and denials in the sentences of a summary, or about the verdict in any other paragraph. */
 function talkIn(parts: Part[]): string[] {
-  const talks = (sentence: string, kind: Part['kind']): boolean =>
-    COMMAND.test(sentence) ||
-    (CONDITION.test(sentence) && (kind === 'other' || OF_THE_VERDICT.test(sentence) || OF_A_FIX.test(sentence))) ||
-    (DENIAL.test(sentence) && OF_THE_VERDICT.test(sentence));
   return parts
     .filter(({ kind }) => JUDGED.includes(kind))
     .flatMap(({ blocks, kind }) => {
-      const spoken = blocks.filter(({ node }) => node.type === 'paragraph' || kind === 'summary');
-      const sentences = spoken.flatMap(({ lines }) => textOf(lines).split(/(?<=[.!?;])\s+|\n/));
-      return sentences.filter((sentence) => talks(sentence, kind));
+      const isSummary = kind === 'summary';
+      const spoken = blocks.filter(({ node }) => node.type === 'paragraph' || isSummary);
+      const said = spoken.flatMap(({ lines }) => lines.map((line) => `${line.wraps ? ' ' : '\n'}${line.said}`));
+      const sentences = said.join('').split(/(?<=[.!?;])\s+|\n/);
+      return sentences.filter((sentence) => {
+        const takesBack = TAKES_BACK.test(sentence);
+        if (kind === 'other' && TURN.test(sentence)) return true;
+        return (isSummary && takesBack) || ((takesBack || LIMITS.test(sentence)) && OF_THE_VERDICT.test(sentence));
+      });
     });
 }

@@ -15,6 +15,7 @@ const ELSEWHERE =
 /** Praise says in every clause that something is good, and asks for nothing. In doubt it is a finding. */
 const GOOD =
   /^(?:excellent|good|well|solid|sound|comprehensive|confirmed|looks good)\b|\b(?:is|are|have|has|been|looks?|remains?)\b.*\b(?:good|well|excellent|exemplary|solid|robust|sound|thorough|comprehensive|adequate|appropriate|acceptable|clearly|clean|consistent|compliant|complete|correctly|properly|explicit|confirmed|verified|in place|capped|enforced|masked|prevented|bounded|covered|isolated|validated|saniti[sz]ed|mitigated|closed|licen[sc]ed|never logged)\b|\bno (?:personal data|concerns|cost impact|elevated permissions|new (?:dependencies|licen[cs]e)|external (?:api )?calls are made)\b/i;
+const PRAISE = /^(?:well done|praise|strengths?|kudos|great|nice(?! to\b))\b/i;
 const ASKS =
   /\b(?:but|however|although|despite|except|unless|until|must|should|needs?|requires?|requiring|missing|lack\w*|unclear|ambiguous|vague|fails?|failure|violat\w*|ensure|recommend\w*|consider|suggest\w*|not|cannot|without|un(?!der|i[tqfov]|til)\w{4,}|wrong|incorrect\w*|insufficient|break\w*|crash\w*|leak\w*|infinite|conflict\w*|duplicat\w*|contradict\w*|please|add|update|define|specify|clarify|problem\w*|critical|too|only|could|would|may|might|instead|outside|disabled?|disagree\w*|deadlock\w*|exceed\w*|hides?|below|eval|home directory)\b|n't\b|\?\s*$/i;
 
@@ -24,7 +25,11 @@ export function isNoFinding(finding: string): boolean {
   const rest = afterLead(text);
   const isTicked = /^\W*[✓✔✅☑]/u.test(finding) || /^[✓✔✅☑]/u.test(rest);
   const asks = ASKS.test(text.replace(/\bfail(?: mode|[- ](?:closed|open|safe|fast))/gi, 'closed'));
-  return saysNothing(text) || (rest !== '' && saysNothing(rest)) || (!asks && (isTicked || praises(rest || text)));
+  return (
+    saysNothing(text) ||
+    (rest !== '' && saysNothing(rest)) ||
+    (!asks && (isTicked || PRAISE.test(text) || praises(rest || text)))
+  );
 }
 
 function saysNothing(text: string): boolean {
@@ -34,7 +39,7 @@ function saysNothing(text: string): boolean {
 
 function praises(text: string): boolean {
   const clauses = text.split(/[.;](?:\s+|$)/).filter((clause) => /\p{L}/u.test(clause));
-  return clauses.every((clause) => GOOD.test(clause.trim()));
+  return clauses.length > 0 && clauses.every((clause) => GOOD.test(clause.trim()));
 }
 
 /** What follows a lead such as "Requirement Coverage:". */

@@ -22,6 +22,9 @@ describe('no finding', () => {
     'Looks good',
     'Well designed, with clear boundaries.',
     'Excellent separation of concerns.',
+    'Nice separation of concerns.',
+    'Great job on the fail-closed defaults.',
+    'Well done: API usage remains 1:1 with sequential execution.',
     'The approach is sound. The budget is clearly defined.',
     'The TDD plan is correctly set to "RED" status, adhering to the testing protocol.',
     '**Requirement Coverage:** PASS (100%). Previous gaps have been explicitly addressed.',
@@ -54,6 +57,9 @@ describe('a finding after all', () => {
   test.each([
     'No issues found, except that retries are unbounded.',
     'Good approach, but the retry loop has no bound.',
+    'Great idea, but the retry loop has no bound.',
+    'Nice to have: a cache.',
+    'Good job queue: retries never end.',
     'No timeout on the worker.',
     'No error handling for 429.',
     'No issues directory is created.',
@@ -113,11 +119,6 @@ describe('the forms of a finding', () => {
       'areas as leads',
       '## Tier 1\n- **Cost:** No issues found.\n- **Safety:** Writes to home.',
       ['1 Safety: Writes to home.'],
-    ],
-    [
-      'areas as outer bullets',
-      '## Tier 2\n- **Architecture**\n  - [ ] Duplication\n- **Quality**\n  - [ ] No issues found.',
-      ['2 Architecture: Duplication'],
     ],
     [
       'bold lines as headings',

@@ -1,5 +1,3 @@
-import type { Table } from 'mdast';
-import { columnNamed, tablesIn } from '../tables.ts';
 import { isNoFinding, rulingsIn, saysSettled } from './finding-state.ts';
 import { entriesOf, type Line, textOf } from './lines.ts';
 import { knownArea, type Part } from './outline.ts';
@@ -65,12 +63,16 @@ function itemsOf(part: Part): Item[] {
   };
   for (const [index, { node, lines }] of part.blocks.entries()) {
     const next = part.blocks[index + 1]?.node.type;
-    if (node.type === 'table') items.push(...tableItems(node, part));
-    else if (node.type === 'code' || node.type === 'blockquote') append(textOf(lines));
-    else if (node.type === 'list') {
+    if (node.type === 'table') items.push(...tableItems(lines, part));
+    else if (node.type === 'code' || node.type === 'blockquote') {
+      // It belongs to the finding above; with none above, it is one.
+      const isAppended = append(textOf(lines));
+      if (!isAppended && items.length === 0) items.push(newItem(textOf(lines).replace(/^> ?/gm, ''), part, false));
+    } else if (node.type === 'list') {
       // Points that only elaborate on the finding above ("Recommendation: …").
       const isDetail = entriesOf(lines).every(({ text, box }) => box === null && CONTINUATION.test(text));
-      if (!isDetail || !append(textOf(lines))) items.push(...listItems(lines, part));
+      if (!isDetail || !append(textOf(lines)))
+        items.push(...entriesOf(lines).map(({ whole, box }) => newItem(whole, part, box === 'ticked')));
     } else if (node.type === 'paragraph') {
       for (const { text, box } of entriesOf(lines)) {
         const continues = box === null && (CONTINUATION.test(text) || lines[0]?.bold === null);
@@ -83,26 +85,14 @@ function itemsOf(part: Part): Item[] {
   return items;
 }
 
-function listItems(lines: readonly Line[], part: Part): Item[] {
-  return entriesOf(lines).flatMap((entry) => {
-    // "- **Safety**" with its findings one level below.
-    const area = entry.below[0]?.marker ? knownArea(entry.text) : null;
-    if (area) return listItems(entry.below, { ...part, area: area.area });
-    return [newItem(entry.whole, part, entry.box === 'ticked')];
-  });
-}
-
-function tableItems(node: Table, part: Part): Item[] {
-  return tablesIn([node]).flatMap((table) => {
-    const areas = columnNamed(table, [/^(?:area|category|type|section)$/]) ?? -1;
-    const isSaid = (cell: string, at: number): boolean =>
-      at !== areas && !/^(?:#|no|id)$/.test(table.headers[at] ?? '') && /[\p{L}\p{N}✓✔✅☑]/u.test(cell);
-    return table.rows.flatMap(({ cells }) => {
-      const said = cells.filter(isSaid);
-      if (said.length === 0 || said.some((cell) => isNoFinding(cell))) return [];
-      const area = cells[areas] ?? '';
-      return [newItem(said.join(' – '), { ...part, area: (knownArea(area)?.area ?? area) || part.area }, false)];
-    });
+/** A row of a table; the numbers in its first cell and empty cells say nothing. */
+function tableItems(lines: readonly Line[], part: Part): Item[] {
+  return lines.slice(1).flatMap(({ text }) => {
+    const [first = '', ...more] = text.split(' | ').filter((cell) => /[\p{L}✓✔✅☑]/u.test(cell));
+    if (first === '' || [first, ...more].some(isNoFinding)) return [];
+    const area = more.length > 0 ? knownArea(first)?.area : undefined;
+    const said = area === undefined ? [first, ...more] : more;
+    return [newItem(said.join(' – '), { ...part, area: area ?? part.area }, false)];
   });
 }
 

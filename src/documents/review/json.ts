@@ -20,36 +20,28 @@ function textOf(value: unknown, keys: string[] = []): string {
   return keys.map((key) => textOf(fields[key])).find((text) => text !== '') ?? '';
 }
 
-/** A JSON value in the text: the whole of it, its only JSON code block, or what stands after a sentence. */
+/** A JSON value in the text: the whole of it, its JSON code block, or what stands between sentences. */
 export function findJson(text: string, root: Root): { value: object; source: string } | 'damaged' | null {
-  const trimmed = text.trim();
   const blocks = root.children.flatMap((node) =>
-    node.type === 'code' && /^(?:json\w*|)$/i.test(node.lang ?? '') && /^\s*[[{]/.test(node.value)
-      ? [node.value.trim()]
-      : [],
+    node.type === 'code' && /^(?:json\w*|)$/i.test(node.lang ?? '') ? [node.value.trim()] : [],
   );
-  const start = trimmed.search(/[[{]\s*["{}\]]/);
-  const end = Math.max(trimmed.lastIndexOf('}'), trimmed.lastIndexOf(']')) + 1;
-  const sources = /^[[{]/.test(trimmed) ? [trimmed, trimmed.slice(0, end)] : blocks;
-  if (sources.length === 0 && start >= 0 && end > start) sources.push(trimmed.slice(start, end));
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1;
+  const between = text.slice(Math.max(0, text.search(/[[{]\s*["{}\]]/)), end);
+  const sources = [...blocks, between].filter((source) => /^[[{]/.test(source));
   for (const source of sources) {
-    const value = parseLenientJson(source);
+    const value = parseJson(source);
     if (value) return { value, source };
   }
-  return [...sources, trimmed].some((source) => /^\{\s*"/.test(source)) ? 'damaged' : null;
+  return [...sources, text.trim()].some((source) => /^\{\s*"/.test(source)) ? 'damaged' : null;
 }
 
-/** An object, or the only one of an array; null for anything else. Comments and extra commas are ignored. */
-export function parseLenientJson(source: string): object | null {
-  const keepStrings = (found: string): string => (found.startsWith('"') ? found : '');
+/** An object, or the only one of an array; null for anything else. */
+export function parseJson(source: string): object | null {
   let verdicts = 0;
-  const tidy = source
-    .replace(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, keepStrings)
-    .replace(/"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])/g, keepStrings)
-    // `JSON.parse` silently keeps the last of two equal keys; two verdicts are two verdicts.
-    .replace(/"verdict"(?=\s*:)/gi, (key) => (verdicts++ === 0 ? key : `"verdict ${verdicts}"`));
+  // `JSON.parse` silently keeps the last of two equal keys; two verdicts are two verdicts.
+  const distinct = source.replace(/"verdict"(?=\s*:)/gi, (key) => (verdicts++ === 0 ? key : `"verdict ${verdicts}"`));
   try {
-    const value: unknown = JSON.parse(tidy);
+    const value: unknown = JSON.parse(distinct);
     const single: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
     return isObject(single) ? single : null;
   } catch {
@@ -66,7 +58,6 @@ const VERDICT_KEY = /^(?:\w*verdict\d*|(?:final|overall|review)?decision|status|
 const APPROVED_KEY = /^(?:is)?approved$/;
 /** Parts of a review that have a verdict of their own. */
 const INNER_KEY = /^(?:(?:requirements?)?coverage|preflight|gate|previous|prior|last)/;
-const GATE_KEY = /^(?:preflight|gate)/;
 const VALUE_KEYS = ['verdict', 'status', 'decision', 'value', 'result', 'outcome'];
 
 /** The verdict that a field states, as text, or null. */
@@ -86,29 +77,18 @@ export function jsonVerdicts(value: object): { stated: string[]; blocking: strin
   };
 }
 
-/**
- * The review in a JSON object as Markdown: each field is a section that is called what its key says, the verdict last. Null if
- * it has no verdict under any key that means one, and no gate that failed.
- */
+/** The review in a JSON object as Markdown: a section for each field, the verdict last. Null without a verdict. */
 export function markdownOf(value: object): string | null {
   const text = `# Review\n\n${bodyOf(value, 2)}`;
-  const hasVerdict = /^#{2,6} Verdict$/m.test(text);
-  return hasVerdict || /^## (?:pre ?flight|gate).*\n\n\W*(?:fail|not passed)/im.test(text) ? text : null;
+  return /^#{2,6} Verdict$/m.test(text) ? text : null;
 }
 
 function bodyOf(value: object, level: number): string {
   const fields = Object.entries(value);
-  const isGate = ([key]: [string, unknown]): boolean => GATE_KEY.test(keyOf(key));
   const isVerdict = ([key, field]: [string, unknown]): boolean => verdictIn(keyOf(key), field) !== null;
-  const gates = fields.filter(isGate);
-  const verdicts = fields.filter(isVerdict);
-  const others = fields.filter((field) => !isGate(field) && !isVerdict(field));
-  // Without a verdict, all that is said explains the gate that failed.
-  const inner = gates.length > 0 && verdicts.length === 0 ? level + 1 : level;
   return [
-    ...gates.map(([key, field]) => sectionOf(key, field, level)),
-    ...others.map(([key, field]) => sectionOf(key, field, inner)),
-    ...verdicts.map(([key, field]) => verdictOf(keyOf(key), field, level)),
+    ...fields.filter((field) => !isVerdict(field)).map(([key, field]) => sectionOf(key, field, level)),
+    ...fields.filter(isVerdict).map(([key, field]) => verdictOf(keyOf(key), field, level)),
   ].join('');
 }
 
@@ -120,8 +100,7 @@ function verdictOf(key: string, value: unknown, level: number): string {
 function sectionOf(key: string, value: unknown, level: number): string {
   const title = key.replace(/[_-]+/g, ' ').replace(/(?<=[a-z])(?=[A-Z])/g, ' ');
   const heading = `${'#'.repeat(Math.min(level, 6))} ${title}\n\n`;
-  if (typeof value === 'boolean')
-    return GATE_KEY.test(keyOf(key)) ? `${heading}${value ? 'PASSED' : 'FAILED'}\n\n` : '';
+  if (value === false && /^(?:preflight|gate)/.test(keyOf(key))) return `${heading}FAILED\n\n`;
   if (isFinding(value)) return findingOf(value, tierNamed(keyOf(key)));
   if (Array.isArray(value)) {
     const entries: unknown[] = value;
@@ -129,7 +108,8 @@ function sectionOf(key: string, value: unknown, level: number): string {
     const own = entries.filter(isFinding).map((entry) => findingOf(entry, tierNamed(keyOf(key))));
     return [points.some(Boolean) ? heading : '', ...points, ...own].join('');
   }
-  if (!isObject(value)) return textOf(value) && `${heading}${textOf(value)}\n\n`;
+  const share = typeof value === 'number' && /coverage/i.test(key) ? `${value > 1 ? value : value * 100} %` : '';
+  if (!isObject(value)) return textOf(value) && `${heading}${share || textOf(value)}\n\n`;
   const { covered, total } = fieldsOf(value);
   const counted = typeof covered === 'number' ? `${covered} requirements covered / ${textOf(total)} total\n\n` : '';
   return `${heading}${counted}${bodyOf(value, level + 1)}`;
@@ -162,9 +142,8 @@ function findingOf(value: object, around: Tier | null): string {
   const inner = fieldsOf(value);
   const [title, body, advice] = [TITLE, BODY, ADVICE].map((keys) => textOf(inner, keys));
   const state = textOf(inner['status'] ?? inner['state']).toLowerCase();
+  if (saysSettled(state) || inner['resolved'] === true) return '';
   const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']) : '';
-  if (saysSettled(state) || inner['resolved'] === true || inner['settled'] === true)
-    return id === '' ? '' : `## Status of Findings\n\n- ${id}: ${state || 'fixed'}\n\n`;
   const severity = ['tier', 'severity', 'priority', 'level'].map((key) => tierNamed(textOf(inner[key]).toLowerCase()));
   const area = textOf(inner, ['area', 'category', 'section', 'type']);
   const said = [id, title, body].filter(Boolean).join(': ');

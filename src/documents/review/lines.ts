@@ -1,5 +1,5 @@
-import type { BlockContent, DefinitionContent, RootContent } from 'mdast';
-import { markedText } from '../markdown.ts';
+import type { BlockContent, DefinitionContent, RootContent, Table } from 'mdast';
+import { markedText, plainText } from '../../markdown/markdown.ts';
 
 type Node = RootContent | BlockContent | DefinitionContent;
 
@@ -29,7 +29,7 @@ export interface Block {
 
 /** Stands for code in a statement. */
 export const UNSAID = '\uFFFC';
-const BOX = /[[［][\s\u200B]*([xX✓✔✅☑√vV*●•■█]?)\uFE0F?[\s\u200B]*[\]］]|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
+const BOX = /[[［][\s\u200B]*([xX✓✔✅☑√vV*●•■█]?)\uFE0F?[\s\u200B]*[\]］]|\(([xX ])\)|([☐☑☒✅❌✖✔⬜🔲])\uFE0F?/gu;
 /** A box in the middle of a sentence is talk about a box. */
 const BEFORE_BOXES = /^(?:[-*+•>\s\d.)|]*|.*\b(?:verdict|decision)\b[^.]{0,20}[:=–—-]\s*)$/i;
 const BOLD_LINE = /^\s*\*\*[^*]{1,80}\*\*\s*:?\s*$/;
@@ -38,11 +38,15 @@ const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
 
 export function linesOf(node: Node, depth = 0): Line[] {
   if (node.type === 'paragraph' || node.type === 'heading') return textLines(markedText(node, true), depth);
-  if (node.type === 'table')
+  if (node.type === 'table') {
+    const ticks = boxColumn(node);
     return node.children.flatMap((row) => {
       const cells = row.children.map((cell) => markedText(cell, true).replace(/\s+/g, ' '));
-      return textLines(cells.join(' | '), depth).map((line) => ({ ...line, wraps: false }));
+      const ticked = row === node.children[0] ? -1 : ticks;
+      const box = ticked < 0 ? '' : `${cells.splice(ticked, 1)[0] || '[ ]'} `;
+      return textLines(`${box}${cells.join(' | ')}`, depth).map((line) => ({ ...line, wraps: false }));
     });
+  }
   if (node.type === 'code') return [unsaid(`\`\`\`${node.lang ?? ''}\n${node.value}\n\`\`\``, depth)];
   if (node.type === 'blockquote') {
     const inside = textOf(node.children.flatMap((child) => linesOf(child)));
@@ -56,6 +60,14 @@ export function linesOf(node: Node, depth = 0): Line[] {
     const own = { ...head, box, marker: node.ordered ? `${index + 1}. ` : '- ' };
     return [own, ...tail, ...rest.flatMap((child) => linesOf(child, depth + 1))];
   });
+}
+
+/** The column of a table that holds a box or nothing in each row, or -1. */
+function boxColumn({ children: [head, ...rows] }: Table): number {
+  const cells = (at: number): string[] => rows.map((row) => plainText(row.children[at]));
+  const isBox = (cell: string): boolean => cell.replace(BOX, '') === '';
+  const columns = [...(head?.children ?? []).keys()].map(cells);
+  return columns.findIndex((column) => column.every(isBox) && column.some((cell) => cell !== ''));
 }
 
 function unsaid(text: string, depth: number): Line {
@@ -78,7 +90,7 @@ function textLines(text: string, depth: number): Line[] {
       return line.trim() === '' ? [] : [made(line, null, row > 0)];
     const own = boxes.map((box, index) => {
       const piece = line.slice(box.index + box[0].length, boxes[index + 1]?.index ?? line.length);
-      return made(piece, meaningOf(box[1], box[2] ?? ''), false);
+      return made(piece, meaningOf(box[1] ?? box[2]?.trim(), box[3] ?? ''), false);
     });
     return before.trim() === '' ? own : [made(before, null, row > 0), ...own];
   });

@@ -1,5 +1,5 @@
-import type { Heading, Root, RootContent } from 'mdast';
-import { plainText } from '../markdown.ts';
+import type { Root } from 'mdast';
+import { plainText } from '../../markdown/markdown.ts';
 import { type Block, type Line, linesOf } from './lines.ts';
 import type { Tier } from './review.ts';
 import { labelledVerdict } from './verdict-word.ts';
@@ -59,7 +59,7 @@ const HEADINGS: [Kind | Tier | 0, RegExp][] = [
   ],
   ['identity', /\bidentity\b/i],
   ['evidence', /^evidence\b/i],
-  ['summary', /\bsummary\b/i],
+  ['summary', /\bsummary\b|^(?:key )?(?:strengths|positives|highlights)\b|^what (?:works|is good)\b/i],
   [
     'verdict',
     /^(?:final |overall |review )?(?:decision|determination|disposition|outcome|recommendation|conclusion)\b/i,
@@ -133,13 +133,13 @@ export function outlineOf({ root, text }: { root: Root; text: string }): Part[] 
     parts.push(part);
   };
   for (const [index, given] of root.children.entries()) {
-    if (given.type === 'heading' && isRealHeading(given, text)) {
+    if (given.type === 'heading' && text.startsWith('#', given.position?.start.offset)) {
       begin(plainText(given), given.depth);
       continue;
     }
+    // A rule right below a paragraph makes it a heading in Markdown, but is meant as a rule.
     const node = given.type === 'heading' ? { ...given, type: 'paragraph' as const } : given;
     const lines = linesOf(node);
-    if (isCoverage(node) && !['tier', 'verdict', 'coverage'].includes(part.kind)) begin('Coverage', LOWEST);
     const isAboveList = root.children[index + 1]?.type === 'list';
     while (node.type === 'paragraph' && lines[0] && isTitle(lines[0], part, isAboveList && lines.length === 1))
       begin(lines.shift()?.text ?? '', LOWEST);
@@ -147,13 +147,6 @@ export function outlineOf({ root, text }: { root: Root; text: string }): Part[] 
     if (node.type !== 'paragraph' || lines.length > 0) part.blocks.push({ node, lines });
   }
   return parts;
-}
-
-/** A rule right below a paragraph makes it a heading in Markdown, but is meant as a rule. */
-function isRealHeading(heading: Heading, text: string): boolean {
-  if (text.startsWith('#', heading.position?.start.offset)) return true;
-  const title = plainText(heading);
-  return title.length < 60 && !/^\[|\n/.test(title) && meaningOfHeading(title, false) !== null;
 }
 
 /**
@@ -170,16 +163,11 @@ function isTitle({ text, bold }: Line, { kind }: Part, isAboveList: boolean): bo
   return meaning !== null || (kind === 'tier' && isArea);
 }
 
-/** The table or the calculation of a coverage section that lost its heading; the verdict that follows is its own. */
-function isCoverage(node: RootContent): boolean {
-  if (node.type === 'table') return /require/i.test(plainText(node.children[0]));
-  return node.type === 'paragraph' && /^\W*(?:requirement |test )?coverage\b/i.test(plainText(node));
-}
-
 /** A labelled verdict ends the tiers and questions above it, even without a heading. */
 function endsTiers({ said }: Line, { kind }: Part): boolean {
-  const isInside = kind === 'tier' || kind === 'questions';
-  return isInside && /^\W*(?:\w+ ){0,2}verdict\b/i.test(said) && labelledVerdict(said) !== null;
+  return (
+    ['tier', 'questions'].includes(kind) && /^\W*(?:\w+ ){0,2}verdict\b/i.test(said) && labelledVerdict(said) !== null
+  );
 }
 
 function partOf(title: string, level: number, { kind, tier, depth }: Part, isFirst: boolean): Part {

@@ -1,5 +1,5 @@
+import { columnNamed, type DocumentTable, tablesIn } from '../../markdown/tables.ts';
 import { hasMarkedAnswer, splitAnswer, withoutMarker } from '../questions.ts';
-import { columnNamed, type DocumentTable, tablesIn } from '../tables.ts';
 import { isNoFinding, saysSettled } from './finding-state.ts';
 import { type Entry, entriesOf, textOf } from './lines.ts';
 import { linesIn, type Part } from './outline.ts';
@@ -88,6 +88,8 @@ export function openQuestionsOf(parts: Part[]): Record<'forAPerson' | 'unanswere
 } {
   const entries = entriesIn(parts, 'open-questions')
     .map((entry) => ({ ...entry, ...answered(entry), isMarked: hasMarkedAnswer(entry.whole) }))
+    // A sentence about the questions is none of them.
+    .filter(({ whole, box }) => box !== null || whole.includes('?') || hasMarkedAnswer(whole))
     .filter(({ question, answer }) => question !== '' && (answer !== '' || !isNoFinding(question)));
   const left = entries.filter(({ answer }) => FOR_A_PERSON.test(answer));
   const others = entries.filter(({ answer }) => !FOR_A_PERSON.test(answer));

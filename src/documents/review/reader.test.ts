@@ -164,7 +164,6 @@ describe('what is no review but a failure', () => {
     const review = readReview(text);
     expect(review.verdict).toBeNull();
     expect(isTrustworthy(review)).toBe(false);
-    expect(review.problems.map(({ code }) => code)).toEqual([text.trim() === '' ? 'empty' : 'error-banner']);
     expect(unusableReview(text)).not.toBeNull();
   });
 
@@ -212,9 +211,7 @@ describe('properties', () => {
     fc.assert(
       fc.property(text, (source) => {
         const review = readReview(source);
-        expect(isTrustworthy(review)).toBe(
-          review.verdict !== null && review.problems.every(({ severity }) => severity === 'warning'),
-        );
+        expect(isTrustworthy(review)).toBe(review.verdict !== null && review.problems.length === 0);
         expect(typeof isReview(source)).toBe('boolean');
       }),
       { numRuns: 300 },

@@ -1,5 +1,6 @@
+import { normaliseText } from '../../markdown/markdown.ts';
+import { repairMojibake } from '../../markdown/mojibake.ts';
 import { isLld } from '../lld/sections.ts';
-import { normaliseText } from '../markdown.ts';
 import { doubtsOf } from './doubts.ts';
 import { rulingsIn } from './finding-state.ts';
 import { findingsOf } from './findings.ts';
@@ -7,8 +8,8 @@ import { findJson, isErrorObject, markdownOf } from './json.ts';
 import { type Block, textOf } from './lines.ts';
 import { hasReviewSections, knownArea, linesIn, outlineOf, type Part } from './outline.ts';
 import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf } from './parts.ts';
-import { repairFences, repairMojibake, type Source } from './repair.ts';
-import type { Finding, Review, ReviewProblem, ReviewProblemCode, Verdict } from './review.ts';
+import { repairFences, type Source } from './repair.ts';
+import type { Finding, Review, Verdict } from './review.ts';
 import { readVerdict, type VerdictReading } from './verdict.ts';
 
 export { isTrustworthy, type Review } from './review.ts';
@@ -19,6 +20,8 @@ const ERROR_FIRST =
 const ERROR =
   /\b(?:overloaded|too many requests|internal server error|bad gateway|service unavailable|unauthori[sz]ed|fetch failed)\b|\b(?:usage|rate|quota|token)[\s-]?limit|\b(?:quota|credit|context length|prompt is too long)\b|\b(?:i can(?:['’]?t|not)|i am unable to) (?:help|assist|review|provide|complete)\b|\b(?:request|connection) (?:timed out|refused|failed)\b|\bE(?:CONN\w+|TIMEDOUT|NOTFOUND)\b/i;
 const LONGEST_ERROR = 4000;
+const EMPTY = 'The reply is empty.';
+const NOT_A_REVIEW = 'An error message stands in place of a review.';
 
 /** A reply with its outline and what that says about the verdict. */
 interface ReadReply {
@@ -34,34 +37,39 @@ function readReply(text: string): ReadReply {
   return { given, isUnbalanced: unbalanced, parts, reading: readVerdict(parts) };
 }
 
-function noReview(code: ReviewProblemCode, message: string): Review {
-  const nothing = { verdict: null, coverage: null, preFlight: null, title: null, summary: null };
-  const empty = { findings: [], openQuestions: [], questionsForOrchestrator: [], rulings: [] };
-  return { ...nothing, ...empty, problems: [{ code, severity: 'error', message }] };
+/** No verdict can be read. `failure`: the reply is no review at all. */
+function noReview(problem: string, failure: string | null = null): Review {
+  const nothing = { verdict: null, coverage: null, preFlight: null, title: null, summary: null, failure };
+  return {
+    ...nothing,
+    problems: [problem],
+    notes: [],
+    findings: [],
+    openQuestions: [],
+    questionsForOrchestrator: [],
+    rulings: [],
+  };
 }
 
 /** Reads a review in whatever form a reviewer's reply has. Never throws: `problems` says what is wrong with it. */
 export function readReview(source: string): Review {
   const { text, damaged } = repairMojibake(normaliseText(source));
-  if (text.trim() === '') return noReview('empty', 'The reply is empty.');
+  if (text.trim() === '') return noReview(EMPTY, EMPTY);
   const reply = readReply(text);
   const review = (hasReviewSections(reply.parts) ? null : readUnstructured(reply)) ?? readOutline(reply);
-  if (!damaged) return review;
-  const message = 'Text was decoded with the wrong character set.';
-  return { ...review, problems: [{ code: 'mojibake', severity: 'warning', message }, ...review.problems] };
+  return damaged ? { ...review, notes: ['Text was decoded with the wrong character set.', ...review.notes] } : review;
 }
 
-/** Why a reply is no review at all but a failure of the provider, or null. */
+/** Why a reply is no review at all, or null. */
 export function unusableReview(source: string): string | null {
-  const failure = readReview(source).problems.find(({ code }) => code === 'empty' || code === 'error-banner');
-  return failure?.message ?? null;
+  return readReview(source).failure;
 }
 
 /** A reply without the sections of a review: JSON, an error in its place, or null if it is prose. */
 function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
   const { text } = given;
   const json = findJson(text, given.root);
-  if (json === 'damaged') return noReview('damaged-json', 'The JSON in the reply can’t be parsed.');
+  if (json === 'damaged') return noReview('The JSON in the reply can’t be parsed.');
   const markdown = json && markdownOf(json.value);
   if (json && markdown) {
     const [before = '', after = ''] = text.split(json.source).map((part) => part.replace(/^\s*`{3,}\w*\s*$/gm, ''));
@@ -71,7 +79,7 @@ function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
   const isSilent = !saysVerdict(reading) && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
     (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
-  return isError ? noReview('error-banner', 'An error message stands in place of a review.') : null;
+  return isError ? noReview(NOT_A_REVIEW, NOT_A_REVIEW) : null;
 }
 
 /** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
@@ -101,6 +109,8 @@ function readOutline(reply: ReadReply): Review {
   const review: Review = {
     verdict,
     problems: [],
+    notes: isUnbalanced ? ['A code fence is never closed.'] : [],
+    failure: null,
     findings,
     openQuestions: resolved,
     questionsForOrchestrator: [...questionsOf(parts), ...forAPerson],
@@ -128,41 +138,24 @@ function statedReason(parts: Part[], { rejection }: VerdictReading): Finding[] {
   return text.split(/\s+/).length > 5 ? [{ tier: 1, area: '', text }] : [];
 }
 
-/** Why the verdict is missing or can't be relied on, and what else is odd about the document. */
-function problemsOf({ isUnbalanced, parts, reading }: ReadReply, review: Review, doubts: string[]): ReviewProblem[] {
-  const { verdict, findings, preFlight } = review;
+function problemsOf(
+  { isUnbalanced, parts, reading }: ReadReply,
+  { verdict, preFlight }: Review,
+  doubts: string[],
+): string[] {
   const { verdicts, untickedOnly, qualified } = reading;
+  if (verdicts.size > 1) return [`It states more than one verdict: ${[...verdicts].join(', ')}.`];
   const isApproved = verdict === 'APPROVED';
-  const hasTierOne = parts.some((part) => part.tier === 1 && beginsTier(part));
-  const isTwofold = verdicts.size > 1;
-  const isQualified = !isTwofold && qualified && (verdict === null || isApproved);
-  const why = untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.';
-  const rows: [holds: boolean, ReviewProblemCode, ReviewProblem['severity'], message: string][] = [
-    [isUnbalanced, 'unbalanced-fence', verdict === null ? 'error' : 'warning', 'A code fence is never closed.'],
-    [isTwofold, 'two-verdicts', 'error', `It states more than one verdict: ${[...verdicts].join(', ')}.`],
-    [isQualified, 'conditional-approval', 'error', 'It approves in a sentence with more in it: tick one box.'],
-    [verdict === null && !isTwofold && !isQualified, 'no-verdict', 'error', why],
-    ...doubts.map((doubt): (typeof rows)[number] => [true, 'approval-in-doubt', 'error', doubt]),
-    [
-      isApproved && preFlight === 'FAILED',
-      'approved-with-failed-gate',
-      'error',
-      'It is APPROVED although the Pre-Flight gate FAILED.',
-    ],
-    [
-      verdict === 'REVISE' && !findings.some(({ tier }) => tier < 3),
-      'revise-without-findings',
-      'warning',
-      'It asks for a revision without a Tier 1 or Tier 2 finding.',
-    ],
-    [
-      startsInTheMiddle(parts),
-      'starts-in-the-middle',
-      isApproved && !hasTierOne ? 'error' : 'warning',
-      'The beginning of the review is missing.',
-    ],
+  const isQualified = qualified && (verdict === null || isApproved);
+  const isSilent = verdict === null && !isQualified;
+  const rows: [holds: boolean, problem: string][] = [
+    [isQualified, 'It approves in a sentence with more in it: tick one box.'],
+    [isSilent, untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.'],
+    [verdict === null && isUnbalanced, 'A code fence is never closed.'],
+    [isApproved && preFlight === 'FAILED', 'It is APPROVED although the Pre-Flight gate FAILED.'],
+    [isApproved && startsInTheMiddle(parts), 'The beginning of the review is missing.'],
   ];
-  return rows.filter(([holds]) => holds).map(([, code, severity, message]) => ({ code, severity, message }));
+  return [...rows.filter(([holds]) => holds).map(([, problem]) => problem), ...doubts];
 }
 
 /** The tier's own heading: below it nothing of the tier is missing. */
@@ -170,14 +163,14 @@ function beginsTier({ kind, title }: Part): boolean {
   return kind === 'tier' && knownArea(title) === null;
 }
 
+/** Nothing of Tier 1 can have been lost if its heading is there. */
 function startsInTheMiddle(parts: Part[]): boolean {
+  const has = (...kinds: Part['kind'][]): boolean => parts.some(({ kind }) => kinds.includes(kind));
   const [preamble] = parts;
-  const first = parts.find(({ kind }) => kind === 'tier' || kind === 'questions');
-  if (!preamble || !hasReviewSections(parts)) return false;
-  const opening = textOf(linesIn(preamble));
-  if (/^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(opening) || preamble.blocks[0]?.node.type === 'list') return true;
-  if (parts.some(({ kind }) => kind === 'title' || kind === 'identity' || kind === 'summary')) return false;
-  return first !== undefined && (first.kind === 'questions' || first.tier > 1 || !beginsTier(first));
+  if (!preamble || !hasReviewSections(parts) || parts.some((part) => part.tier === 1 && beginsTier(part))) return false;
+  const isTorn = /^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(textOf(linesIn(preamble)));
+  if (isTorn || preamble.blocks[0]?.node.type === 'list') return true;
+  return !has('title', 'identity', 'summary') && has('tier', 'questions');
 }
 
 /** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is not. */

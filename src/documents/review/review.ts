@@ -42,31 +42,15 @@ export interface Ruling {
   state: 'open' | 'fixed' | 'withdrawn';
 }
 
-export type ReviewProblemCode =
-  | 'empty'
-  | 'error-banner'
-  | 'damaged-json'
-  | 'no-verdict'
-  | 'two-verdicts'
-  | 'conditional-approval'
-  | 'approval-in-doubt'
-  | 'approved-with-failed-gate'
-  | 'revise-without-findings'
-  | 'unbalanced-fence'
-  | 'starts-in-the-middle'
-  | 'mojibake';
-
-export interface ReviewProblem {
-  code: ReviewProblemCode;
-  /** An error makes the verdict ambiguous or contradicts it; a warning only says that the document is damaged. */
-  severity: 'error' | 'warning';
-  message: string;
-}
-
 export interface Review {
   /** As the document states it; null when it states none, or more than one. */
   verdict: Verdict | null;
-  problems: ReviewProblem[];
+  /** Why the verdict is missing or can't be relied on, a sentence each. */
+  problems: string[];
+  /** Oddities that don't affect the verdict. */
+  notes: string[];
+  /** Why the reply is no review at all: it is empty, or an error message of the provider. */
+  failure: string | null;
   /** Open findings only: what the review itself marks as settled is left out. */
   findings: Finding[];
   openQuestions: OpenQuestion[];
@@ -80,5 +64,5 @@ export interface Review {
 
 /** Whether a workflow may act on the verdict. If not: ask the reviewer once more, then fail closed to DISCUSS. */
 export function isTrustworthy(review: Review): boolean {
-  return review.verdict !== null && review.problems.every((problem) => problem.severity !== 'error');
+  return review.verdict !== null && review.problems.length === 0;
 }

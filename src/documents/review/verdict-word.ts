@@ -10,7 +10,7 @@ const WORDS: [Verdict, RegExp][] = [
     /^(?:not(?: yet)? approved?|can(?:no|')t be approved|disapproved?|revise[ds]?|revisions?(?: (?:is |are )?(?:required|needed|requested))?|needs? (?:revisions?|work|changes|to be revised)|changes? (?:requested|required|needed)|request(?:ing|ed)? changes|block(?:ed|ing)?|reject(?:ed|ion)?|denied|declined?|fail(?:ed|s|ure)?)(?![\w/|]|-\w)/i,
   ],
   ['DISCUSS', /^(?:discuss(?:ion)?(?: (?:is )?(?:required|needed))?|needs? discussion|escalated?)(?![\w/|]|-\w)/i],
-  ['APPROVED', /^approved?(?![\w/|]|-\w)/i],
+  ['APPROVED', /^(?:approved?|lgtm)(?![\w/|]|-\w)/i],
 ];
 const DECORATION = /^[\s*_~`"'“”‘’([{<>:=→⇒|.,•–—\-\p{Extended_Pictographic}\uFE0F\u200D]+/u;
 const LABEL =

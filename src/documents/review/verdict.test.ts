@@ -7,9 +7,9 @@ function legend(approved: string, revise: string, discuss: string): string {
   return `## Verdict\n[${approved}] **APPROVED** - Ready for implementation\n[${revise}] **REVISE** - Fix Tier 1/2 issues first\n[${discuss}] **DISCUSS** - Needs Orchestrator decision\n`;
 }
 
-function codes(text: string): string[] {
-  return readReview(text).problems.map(({ code }) => code);
-}
+const NONE = /No verdict box is ticked|It states no verdict/;
+const TWO = /more than one verdict/;
+const CONDITION = /in a sentence with more in it/;
 
 describe('spellings of a verdict', () => {
   test.each([
@@ -81,70 +81,50 @@ describe('spellings of a verdict', () => {
 
 describe('what is no verdict', () => {
   test.each([
-    ['no box ticked', legend(' ', ' ', ' '), 'no-verdict'],
-    ['two boxes ticked', legend('x', 'x', ' '), 'two-verdicts'],
-    ['a label against the box', `**Verdict:** REVISE\n\n${legend('x', ' ', ' ')}`, 'two-verdicts'],
-    [
-      'a loud rejection against the box',
-      `## Review Summary\nThis LLD is REJECTED.\n\n${legend('x', ' ', ' ')}`,
-      'two-verdicts',
-    ],
+    ['no box ticked', legend(' ', ' ', ' '), NONE],
+    ['two boxes ticked', legend('x', 'x', ' '), TWO],
+    ['a label against the box', `**Verdict:** REVISE\n\n${legend('x', ' ', ' ')}`, TWO],
+    ['a loud rejection against the box', `## Review Summary\nThis LLD is REJECTED.\n\n${legend('x', ' ', ' ')}`, TWO],
     [
       'a label inside the summary against the box',
       `## Review Summary\nSolid. **Verdict:** REVISE\n\n${legend('x', ' ', ' ')}`,
-      'two-verdicts',
+      TWO,
     ],
-    [
-      'an alternative that is REJECTED',
-      '## Review Summary\nThe alternative is REJECTED for good reasons.\n',
-      'no-verdict',
-    ],
-    ['a statement against unticked boxes', `## Verdict: APPROVED\n\n${legend(' ', ' ', ' ')}`, 'no-verdict'],
-    ['a template of both', '## Verdict\n[x] **APPROVED** - ready\n\nOR\n\n[x] **BLOCKED** - revise\n', 'two-verdicts'],
-    ['a choice', '**Verdict:** [APPROVED | REVISE | DISCUSS]\n', 'no-verdict'],
-    ['a choice in the section', '## Verdict\nAPPROVED / REVISE / DISCUSS\n', 'no-verdict'],
-    ['a legend without boxes', '## Verdict\nAPPROVED - Ready\nREVISE - Fix\nDISCUSS - Talk\n', 'two-verdicts'],
-    ['a tick in a code block', '## Verdict\n```\n[x] **APPROVED**\n```\n', 'no-verdict'],
-    ['a tick in a quotation', '## Verdict\n> [x] **APPROVED**\n', 'no-verdict'],
-    ['a tick in a comment', '## Verdict\n<!-- [x] **APPROVED** -->\n', 'no-verdict'],
-    ['a tick in inline code', '## Verdict\n`[x] **APPROVED**`\n', 'no-verdict'],
-    ['a wish', '## Verdict\nThis would be APPROVED if the loop were bounded.\n', 'no-verdict'],
-    ['a wish behind the label', '**Verdict:** would be APPROVED if the loop were bounded\n', 'no-verdict'],
-    ['a condition', '**Verdict:** APPROVED once the loop is bounded\n', 'conditional-approval'],
-    ['a crossed-out approval', '## Verdict\n❌ APPROVED\n', 'no-verdict'],
-    ['boxes behind the words', '## Verdict\n**APPROVED** [ ]\n**REVISE** [x]\n', 'conditional-approval'],
-    [
-      'prose that does not approve',
-      '## Verdict\nThis LLD cannot be APPROVED until the loop is bounded.\n',
-      'no-verdict',
-    ],
-    ['PASS', '## Verdict\nPASS\n', 'no-verdict'],
+    ['an alternative that is REJECTED', '## Review Summary\nThe alternative is REJECTED for good reasons.\n', NONE],
+    ['a statement against unticked boxes', `## Verdict: APPROVED\n\n${legend(' ', ' ', ' ')}`, NONE],
+    ['a template of both', '## Verdict\n[x] **APPROVED** - ready\n\nOR\n\n[x] **BLOCKED** - revise\n', TWO],
+    ['a choice', '**Verdict:** [APPROVED | REVISE | DISCUSS]\n', NONE],
+    ['a choice in the section', '## Verdict\nAPPROVED / REVISE / DISCUSS\n', NONE],
+    ['a legend without boxes', '## Verdict\nAPPROVED - Ready\nREVISE - Fix\nDISCUSS - Talk\n', TWO],
+    ['a tick in a code block', '## Verdict\n```\n[x] **APPROVED**\n```\n', NONE],
+    ['a tick in a quotation', '## Verdict\n> [x] **APPROVED**\n', NONE],
+    ['a tick in a comment', '## Verdict\n<!-- [x] **APPROVED** -->\n', NONE],
+    ['a tick in inline code', '## Verdict\n`[x] **APPROVED**`\n', NONE],
+    ['a wish', '## Verdict\nThis would be APPROVED if the loop were bounded.\n', NONE],
+    ['a wish behind the label', '**Verdict:** would be APPROVED if the loop were bounded\n', NONE],
+    ['a condition', '**Verdict:** APPROVED once the loop is bounded\n', CONDITION],
+    ['a crossed-out approval', '## Verdict\n❌ APPROVED\n', NONE],
+    ['boxes behind the words', '## Verdict\n**APPROVED** [ ]\n**REVISE** [x]\n', CONDITION],
+    ['prose that does not approve', '## Verdict\nThis LLD cannot be APPROVED until the loop is bounded.\n', NONE],
+    ['PASS', '## Verdict\nPASS\n', NONE],
     [
       'the words of Tier 1',
       '## Tier 1: BLOCKING Issues\nNo blocking issues found. LLD is approved for implementation.\n',
-      'no-verdict',
+      NONE,
     ],
-    ['a cut-off box', '## Verdict\n[ ] **APPROVED** - Ready\n[x] **REV', 'no-verdict'],
-    [
-      'the verdict of the coverage section',
-      '## Requirement Coverage Analysis\n\n**Verdict:** BLOCK (<95%)\n',
-      'no-verdict',
-    ],
-    ['an earlier verdict', '## Previous Review\n**Verdict:** APPROVED\n', 'no-verdict'],
-  ])('%s', (_, body, code) => {
+    ['a cut-off box', '## Verdict\n[ ] **APPROVED** - Ready\n[x] **REV', NONE],
+    ['the verdict of the coverage section', '## Requirement Coverage Analysis\n\n**Verdict:** BLOCK (<95%)\n', NONE],
+    ['an earlier verdict', '## Previous Review\n**Verdict:** APPROVED\n', NONE],
+  ])('%s', (_, body, problem) => {
     const review = readReview(HEAD + body);
     expect(review.verdict).toBeNull();
-    expect(codes(HEAD + body)).toContain(code);
+    expect(review.problems.join('\n')).toMatch(problem);
     expect(isTrustworthy(review)).toBe(false);
   });
 
   test.each([
     ['in its section', '## Requirement Coverage Analysis (MANDATORY)\n\n**Verdict:** BLOCK\n\n'],
     ['below a heading of its own', '## Requirement Coverage Analysis\n\n### Verdict\nBLOCK\n\n'],
-    [
-      'after the calculation, its heading lost',
-      '**Coverage Calculation:** 1 requirements covered / 2 total = **50%**\n\n**Verdict:** BLOCK\n\n',
-    ],
   ])('the coverage verdict %s does not count against the box', (_, coverage) => {
     expect(readReview(`${HEAD}${coverage}## Tier 1: BLOCKING Issues\nNone.\n\n${legend('x', ' ', ' ')}`).verdict).toBe(
       'APPROVED',
@@ -164,7 +144,7 @@ describe('what contradicts a verdict', () => {
       `${HEAD}## Tier 1: BLOCKING Issues\n### Safety\n- [ ] **Scope:** writes to home\n\n${legend('x', ' ', ' ')}`,
     );
     expect(review.verdict).toBe('APPROVED');
-    expect(review.problems.map(({ code }) => code)).toEqual(['approval-in-doubt']);
+    expect(review.problems).toEqual(['It is APPROVED with an open Tier 1 finding: Scope: writes to home']);
     expect(isTrustworthy(review)).toBe(false);
   });
 
@@ -177,9 +157,8 @@ describe('what contradicts a verdict', () => {
   });
 
   test('an approval after a failed gate does', () => {
-    expect(codes(`# LLD Review: 1\n\n## Pre-Flight Gate\nFAILED\n\n${legend('x', ' ', ' ')}`)).toContain(
-      'approved-with-failed-gate',
-    );
+    const review = readReview(`# LLD Review: 1\n\n## Pre-Flight Gate\nFAILED\n\n${legend('x', ' ', ' ')}`);
+    expect(review.problems).toContain('It is APPROVED although the Pre-Flight gate FAILED.');
   });
 
   test('a ticked approval on a condition is stated and not trustworthy', () => {
@@ -219,7 +198,7 @@ describe('damage', () => {
     );
     expect(review.verdict).toBe('REVISE');
     expect(review.findings.map(({ area }) => area)).toEqual(['Safety', 'Quality']);
-    expect(review.problems).toMatchObject([{ code: 'unbalanced-fence', severity: 'warning' }]);
+    expect(review).toMatchObject({ problems: [], notes: ['A code fence is never closed.'] });
   });
 
   test('an approval that a fence swallowed is not taken', () => {
@@ -227,19 +206,19 @@ describe('damage', () => {
       `${HEAD}## Tier 1: BLOCKING Issues\nNone.\n\n\`\`\`\n\n## Tier 2: HIGH PRIORITY Issues\n\n${legend('x', ' ', ' ')}`,
     );
     expect(review.verdict).toBeNull();
-    expect(review.problems.map(({ code }) => code)).toContain('unbalanced-fence');
+    expect(review.problems).toContain('A code fence is never closed.');
   });
 
   test('a fence that swallows a tier up to a later block hides no finding', () => {
     const review = readReview(`${HEAD}\`\`\`\n${tierOne}\`\`\`json\n{}\n\`\`\`\n\n${legend('x', ' ', ' ')}`);
     expect(review.findings.map(({ area }) => area)).toEqual(['Safety']);
-    expect(review.problems.map(({ code }) => code)).toContain('approval-in-doubt');
+    expect(review.problems.join('\n')).toContain('an open Tier 1 finding');
   });
 
   test('a stray fence behind the verdict is only noted', () => {
     const review = readReview(`${HEAD}${legend('x', ' ', ' ')}\n\`\`\`\n`);
     expect(review.verdict).toBe('APPROVED');
-    expect(review.problems).toMatchObject([{ code: 'unbalanced-fence', severity: 'warning' }]);
+    expect(review).toMatchObject({ problems: [], notes: ['A code fence is never closed.'] });
   });
 
   test.each(['Here is my review.\n\n', '---\n\n', '**Review:**\n'])(
@@ -263,7 +242,7 @@ describe('damage', () => {
     );
     expect(review.verdict).toBe('REVISE');
     expect(review.findings.map(({ tier, area }) => `${tier} ${area}`)).toEqual(['1 Security', '2 Quality']);
-    expect(review.problems).toMatchObject([{ code: 'starts-in-the-middle', severity: 'warning' }]);
+    expect(isTrustworthy(review)).toBe(true);
   });
 
   test('an approval that lost its Tier 1 is not trustworthy', () => {
@@ -286,10 +265,11 @@ describe('damage', () => {
     const review = readReview(`ï»¿${HEAD}## Review Summary\nItâ€™s a cafÃ© â€“ really.\n\n## Verdict\nâ˜‘ APPROVED\n`);
     expect(review.verdict).toBe('APPROVED');
     expect(review.summary).toBe('It’s a café – really.');
-    expect(review.problems).toMatchObject([{ code: 'mojibake', severity: 'warning' }]);
+    expect(review.notes).toEqual(['Text was decoded with the wrong character set.']);
   });
 
   test('accents and typographic quotes are no mojibake', () => {
-    expect(codes(`${HEAD}## Review Summary\n„Übergröße“ – “naïve”… déjà vu.\n\n${legend('x', ' ', ' ')}`)).toEqual([]);
+    const review = readReview(`${HEAD}## Review Summary\n„Übergröße“ – “naïve”… déjà vu.\n\n${legend('x', ' ', ' ')}`);
+    expect(review).toMatchObject({ problems: [], notes: [] });
   });
 });

@@ -1,4 +1,4 @@
-import { jsonVerdicts, parseLenientJson } from './json.ts';
+import { jsonVerdicts, parseJson } from './json.ts';
 import type { Block, Line } from './lines.ts';
 import { bareTitle, linesIn, type Part } from './outline.ts';
 import type { Verdict } from './review.ts';
@@ -38,7 +38,7 @@ export interface VerdictReading {
 
 /**
  * Statements count where a reviewer puts a verdict: in the boxes and plain lines of a verdict section, in a heading
- * ("Governance Verdict: BLOCK"), in a labelled line or a table's cell, as the very first or last line, and in a set of
+ * ("Governance Verdict: BLOCK"), in a labelled line or a table's cell, as the very first or last line, right below the title, and in a set of
  * verdict boxes that lost its heading. The coverage section has a verdict of its own, and earlier reviews are history.
  */
 export function readVerdict(parts: Part[]): VerdictReading {
@@ -62,7 +62,9 @@ export function readVerdict(parts: Part[]): VerdictReading {
       reading.approval ??= { part, line };
     }
   };
-  const first = parts[0]?.blocks[0]?.lines[0];
+  const [preamble, title] = parts;
+  const first = preamble?.blocks[0]?.lines[0];
+  const below = preamble?.blocks.length === 0 && title?.kind === 'title' ? title.blocks[0]?.lines[0] : undefined;
   const lastBlock = parts.at(-1)?.blocks.at(-1);
   const last = lastBlock?.lines.length === 1 ? lastBlock.lines[0] : undefined;
   const ticks: boolean[] = [];
@@ -82,7 +84,8 @@ export function readVerdict(parts: Part[]): VerdictReading {
       if (QUIET.includes(kind) && block.node.type !== 'paragraph') continue;
       for (const line of statementsIn(block).filter(({ box, depth }) => box === null && depth === 0)) {
         const isPlace = kind === 'verdict' || line === first || (kind === 'other' && BARE_WORD.test(line.said));
-        const word = isPlace ? plainStatement(line.said) : line === last ? wholeStatement(line.said) : null;
+        const isWhole = line === last || line === below;
+        const word = isPlace ? plainStatement(line.said) : isWhole ? wholeStatement(line.said) : null;
         state(labelledVerdict(line.said) ?? word, part, line);
       }
     }
@@ -98,15 +101,19 @@ export function statementsIn({ node, lines }: Block): Line[] {
   if (node.type !== 'table' || !head || rows.length === 0) return lines;
   const columns = head.said.split(' | ');
   if (!columns.some((name) => VERDICT_LABEL.test(name))) return rows;
-  return rows.flatMap((row) =>
-    row.said.split(' | ').map((cell, index) => ({ ...row, said: `${columns[index] ?? ''}: ${cell}` })),
-  );
+  return rows.flatMap((row) => {
+    if (row.box !== null) return [row];
+    return row.said.split(' | ').map((cell, index) => {
+      const name = columns[index] ?? '';
+      return { ...row, said: /^(?:meaning|description)$/i.test(name) ? cell : `${name}: ${cell}` };
+    });
+  });
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
 function structureIn({ node }: Block): { stated: VerdictWord[]; blocking: string[] } {
   const isJson = node.type === 'code' && /^(?:json.*)?$/i.test(node.lang ?? '');
-  const value = isJson ? parseLenientJson(node.value) : null;
+  const value = isJson ? parseJson(node.value) : null;
   const { stated, blocking } = isJson && value !== null ? jsonVerdicts(value) : { stated: [], blocking: [] };
   return { stated: stated.flatMap((said) => verdictWord(said) ?? []).filter((word) => !offersChoice(word)), blocking };
 }
@@ -132,10 +139,7 @@ function verdictBox(line: Line): { verdict: Verdict; ticked: boolean; line: Line
 }
 
 const REJECTED =
-  /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject) this)\b/;
-/** May also tell of an earlier round, so it counts only if nothing else is said. */
-const REJECTS =
-  /\b(?:I|[Ww]e) (?:(?:have|must|am|are) )?(?:reject(?:ed|ing)?|REJECT(?:ED)?) (?:this|the) (?:LLD|design|document|draft|issue)\b/;
+  /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject|(?:have )?REJECTED) th(?:is|e))\b/;
 
 /** Prose can send a draft back, in capitals; it can't approve, and it can't stand beside an approval. */
 function readProse(parts: Part[], reading: VerdictReading): void {
@@ -147,9 +151,7 @@ function readProse(parts: Part[], reading: VerdictReading): void {
     .flatMap(({ blocks }) => blocks.filter(({ node }) => node.type === 'paragraph'))
     .map(({ lines }) => lines.map(({ said }) => said).join(' '))
     // Beside an approval, what was rejected is history.
-    .find((text) =>
-      isSilent ? REJECTED.test(text) || REJECTS.test(text) : REJECTED.test(text.replace(/\bwas\b/g, '')),
-    );
+    .find((text) => REJECTED.test(isSilent ? text : text.replace(/\bwas\b/g, '')));
   if (sentence === undefined) return;
   verdicts.add('REVISE');
   if (isSilent) reading.rejection = sentence;

@@ -25,15 +25,8 @@ describe('readEdits', () => {
     ['CRLF', '<<<<<<< SEARCH\r\na\r\n=======\r\nb\r\n>>>>>>> REPLACE\r\n'],
     ['small letters', '<<<<<<< search\na\n=======\nb\n>>>>>>> replace'],
     ['no labels', '<<<<<<<\na\n=======\nb\n>>>>>>>'],
-    ['indentation', '  - Edit:\n    <<<<<<< SEARCH\n    a\n    =======\n    b\n    >>>>>>> REPLACE'],
   ])('reads a block with %s', (_name, reply) => {
     expect(readEdits(reply)).toEqual([{ search: 'a', replace: 'b' }]);
-  });
-
-  it('reads an underlined heading inside a block', () => {
-    expect(readEdits(block('Title\n=====', 'Other\n====='))).toEqual([
-      { search: 'Title\n=====', replace: 'Other\n=====' },
-    ]);
   });
 
   it('finds none in a whole document, in prose, or in a lone line of brackets', () => {

@@ -1,5 +1,5 @@
+import { normaliseText } from '../../markdown/markdown.ts';
 import { headline } from '../finding.ts';
-import { normaliseText } from '../markdown.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 import { withoutThinking } from './reply.ts';
 
@@ -23,8 +23,8 @@ export interface Edit {
 
 export type Applied = { ok: true; text: string } | { ok: false; reason: string };
 
-const START = /^(\s*)(<{5,9})\s*(?:search|original|old|before|draft|current|find|head)?\s*:?\s*$/i;
-const DIVIDER = /^\s*(={5,9})\s*$/;
+const START = /^\s*<{5,9}\s*(?:search|original|old|before|draft|current|find|head)?\s*:?\s*$/i;
+const DIVIDER = /^\s*={5,9}\s*$/;
 const END = /^\s*>{5,9}\s*(?:replace(?:ment|d)?|updated?|new|after|revised|modified|changed?|end)?\s*:?\s*$/i;
 
 /** The edit blocks of a reply; null if it has none and should be read as a whole document. */
@@ -36,7 +36,7 @@ export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] 
     if (!start) continue;
     const end = lines.findIndex((line, index) => index > at && (END.test(line) || START.test(line)));
     const block = lines.slice(at + 1, end === -1 ? lines.length : end);
-    const divider = dividerOf(block, start[2]?.length ?? 7);
+    const divider = block.findIndex((line) => DIVIDER.test(line));
     if (end === -1 || divider === -1 || !END.test(lines[end] ?? '')) {
       // A lone line of angle brackets is an edit block only with a label or a divider below it.
       if (divider !== -1 || /\w/.test(start[0])) {
@@ -44,24 +44,12 @@ export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] 
       }
       continue;
     }
-    const indent = start[1] ?? '';
-    const search = outdented(block.slice(0, divider), indent);
-    const replace = outdented(block.slice(divider + 1), indent);
+    const [search, replace] = [block.slice(0, divider).join('\n'), block.slice(divider + 1).join('\n')];
     // Some models show the same edit twice, once while explaining it.
     if (!edits.some((edit) => edit.search === search && edit.replace === replace)) edits.push({ search, replace });
     at = end;
   }
   return edits.length === 0 ? null : edits;
-}
-
-/** Prefers a divider as long as the opening marker, because the draft may have an underlined heading (`=====`). */
-function dividerOf(block: string[], length: number): number {
-  const exact = block.findIndex((line) => DIVIDER.exec(line)?.[1]?.length === length);
-  return exact === -1 ? block.findIndex((line) => DIVIDER.test(line)) : exact;
-}
-
-function outdented(lines: string[], indent: string): string {
-  return lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line)).join('\n');
 }
 
 /** Applies all edits in order, or none. */
@@ -96,11 +84,11 @@ function applyEdit(text: string, edit: Edit): Applied {
   const [match, ...others] = looseLines(lines, search);
   if (others.length > 0) return ambiguous(quoted, others.length + 1);
   if (!match) return { ok: false, reason: `the draft has no such text: ${quoted}` };
-  const shift = indentOf(lines[match.first]).slice(indentOf(search.find((line) => line.trim() !== '')).length);
-  // The draft keeps its own blank lines around the place.
-  const trimmed = withoutBlankEnds(edit.replace);
-  const shifted = trimmed === '' ? [] : trimmed.split('\n').map((line) => (line === '' ? line : shift + line));
-  return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...shifted).join('\n') };
+  // The draft keeps its own blank lines around the place, and its indentation.
+  const indent = /^\s*/.exec(lines[match.first] ?? '')?.[0] ?? '';
+  const written = edit.replace.replace(/^(?:[ \t]*\n)+|\s+$/g, '').split('\n');
+  const placed = written.join('') === '' ? [] : written.map((line) => (/^\s|^$/.test(line) ? line : indent + line));
+  return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...placed).join('\n') };
 }
 
 function ambiguous(quoted: string, count: number): Applied {
@@ -116,14 +104,4 @@ function looseLines(lines: string[], search: string[]): { first: number; last: n
     if (!wanted.every(({ form }, offset) => present[at + offset]?.form === form)) return [];
     return [{ first: index, last: present[at + wanted.length - 1]?.index ?? index }];
   });
-}
-
-function indentOf(line: string | undefined): string {
-  return /^\s*/.exec(line ?? '')?.[0] ?? '';
-}
-
-/** Drops leading blank lines and trailing white space. */
-function withoutBlankEnds(text: string): string {
-  const end = text.trimEnd();
-  return end.slice(end.lastIndexOf('\n', end.search(/\S/)) + 1);
 }

@@ -1,19 +1,16 @@
 import type { Nodes } from 'mdast';
+import { parseMarkdown, plainText, type Section, sectionsOf } from '../../markdown/markdown.ts';
+import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, singular } from '../../markdown/words.ts';
 import { sectionsNamed } from '../ledger-match.ts';
-import { parseMarkdown, plainText, type Section, sectionsOf } from '../markdown.ts';
 import { leftOutIn } from '../template-text.ts';
-import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, singular } from '../words.ts';
 import type { DocumentForm } from './form.ts';
 
 interface Part {
   title: string;
   key: string;
-  /** Its own, else that of the section around it. */
+  /** Its own, else that of the last numbered section above. */
   number: string | null;
-  /** Without the parts inside it that are compared separately. */
   text: string;
-  /** With them. */
-  whole: string;
   /** List items and table rows. */
   entries: string[];
 }
@@ -52,10 +49,8 @@ export function sectionLosses(
       if (form.keys.has(part.key) || !isAskedFor) losses.push(`it drops ${name}`);
       continue;
     }
-    // Text that moved into new parts of the same section is not lost.
-    const now = part.text === part.whole ? match.whole : match.text;
-    if (part.text !== '' && now === '') losses.push(`it empties ${name}`);
-    else if (about?.length === 0) losses.push(...shrinking(part, match, now, form));
+    if (part.text !== '' && match.text === '') losses.push(`it empties ${name}`);
+    else if (about?.length === 0) losses.push(...shrinking(part, match, form));
   }
   const known = new Set(draft.split('\n').map((line) => line.trim()));
   const elided = revised.split('\n').find((line) => leftOutIn(line) !== null && !known.has(line.trim()));
@@ -63,11 +58,11 @@ export function sectionLosses(
   return losses;
 }
 
-function shrinking({ title, key, text, entries }: Part, match: Part, now: string, form: DocumentForm): string[] {
-  const lost = text.length - now.length;
+function shrinking({ title, key, text, entries }: Part, match: Part, form: DocumentForm): string[] {
+  const lost = text.length - match.text.length;
   if (lost * 2 > text.length && lost > SMALL_LOSS)
     return [
-      `it shortens the section "${title}" from ${text.length} to ${now.length} characters, and no finding names it`,
+      `it shortens the section "${title}" from ${text.length} to ${match.text.length} characters, and no finding names it`,
     ];
   if (!form.entryKeys.has(key) || match.entries.length >= entries.length) return [];
   const others = match.entries.map(contentWords);
@@ -77,25 +72,16 @@ function shrinking({ title, key, text, entries }: Part, match: Part, now: string
 
 /** Sections down to the third level, without the title and the review log; deeper ones are text of the one around them. */
 function partsOf(sections: Section[], form: DocumentForm): Part[] {
-  const title = titleOf(sections, form);
+  const heading = titleOf(sections, form);
   const logs = sections.filter((section) => readTitle(section.title).key === REVIEW_LOG_KEY);
   const isInLog = ({ start }: Section): boolean => logs.some((log) => start >= log.start && start < log.end);
-  const compared = sections.filter((section) => section.depth <= 3 && section !== title && !isInLog(section));
-  const textOf = (nodes: readonly Nodes[]): string => nodes.map(plainText).join(' ').replace(/\s+/g, ' ').trim();
-  const numbers: (string | null)[] = [];
-  return compared.map((section) => {
-    const { number, key } = readTitle(section.title);
-    numbers.length = Math.min(numbers.length, section.depth);
-    numbers[section.depth] = number ?? numbers.findLast((one) => one !== undefined) ?? null;
-    const inside = section.all.findIndex((node) => node.type === 'heading' && node.depth <= 3);
-    return {
-      title: section.title,
-      key,
-      number: numbers[section.depth] ?? null,
-      text: textOf(inside < 0 ? section.all : section.all.slice(0, inside)),
-      whole: textOf(section.all),
-      entries: section.all.flatMap(entriesIn),
-    };
+  const compared = sections.filter((section) => section.depth <= 3 && section !== heading && !isInLog(section));
+  let last: string | null = null;
+  return compared.map(({ title, all }) => {
+    const { number, key } = readTitle(title);
+    last = number ?? last;
+    const text = all.map(plainText).join(' ').replace(/\s+/g, ' ').trim();
+    return { title, key, number: last, text, entries: all.flatMap(entriesIn) };
   });
 }
 

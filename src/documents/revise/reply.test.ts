@@ -88,9 +88,13 @@ describe('documentFromReply', () => {
 
   it.each([
     ['an empty reply', ' \n', /empty/],
-    ['an HTML page', '<!DOCTYPE html>\n<html><h1>502</h1>\n# 42 - Feature: x', /HTML/],
-    ['a JSON error', '{"error":{"message":"overloaded"}}', /error message/],
-    ['a JSON error of another vendor', '{"type":"error","error":{"type":"overloaded_error"}}', /error message/],
+    ['an HTML page', '<!DOCTYPE html>\n<html><h1>502</h1></html>', /no heading of an LLD: .*DOCTYPE/],
+    ['a JSON error', '{"error":{"message":"overloaded"}}', /no heading of an LLD: .*overloaded/],
+    [
+      'a JSON error of another vendor',
+      '{"type":"error","error":{"type":"overloaded_error"}}',
+      /no heading of an LLD: .*overloaded/,
+    ],
     ['an error banner', 'API Error: 529 {"type":"error"}', /API Error: 529/],
     ['a refusal', "I'm sorry, but I can't help with that.", /sorry/],
     ['prose with a heading of its own', '# Thoughts\n\nIt is hard to say.', /no heading of an LLD/],

@@ -1,7 +1,7 @@
+import { normaliseText } from '../../markdown/markdown.ts';
+import { REVIEW_LOG_KEY, readTitle } from '../../markdown/words.ts';
 import { headline } from '../finding.ts';
 import { isLld } from '../lld/sections.ts';
-import { normaliseText } from '../markdown.ts';
-import { REVIEW_LOG_KEY, readTitle } from '../words.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 
 export type ReplyDocument = { ok: true; text: string } | { ok: false; reason: string };
@@ -32,8 +32,6 @@ export function documentFromReply(reply: string, asked: DocumentForm = LLD_FORM)
   const form = formOf(text, asked);
   const refused = (what: string, said = text): ReplyDocument => ({ ok: false, reason: `${what}: "${headline(said)}"` });
   if (text.trim() === '') return { ok: false, reason: 'the reply is empty' };
-  if (/^\s*<(?:!doctype|html|\?xml)\b/i.test(text)) return { ok: false, reason: 'the reply is an HTML page' };
-  if (/^\s*\{\s*"(?:error|type"\s*:\s*"error)"/.test(text)) return refused('the reply is an error message');
 
   const lines = text.split('\n');
   const anchor = anchorOf(lines, form);

@@ -1,5 +1,5 @@
-import { parseMarkdown, type Section, sectionsOf } from '../markdown.ts';
-import { REVIEW_LOG_KEY, readTitle } from '../words.ts';
+import { parseMarkdown, type Section, sectionsOf } from '../../markdown/markdown.ts';
+import { REVIEW_LOG_KEY, readTitle } from '../../markdown/words.ts';
 
 const HEADER = '| Finding | Answer |\n|---------|--------|';
 

@@ -1,5 +1,5 @@
+import { normaliseText } from '../../markdown/markdown.ts';
 import { disputesIn } from '../ledger.ts';
-import { normaliseText } from '../markdown.ts';
 import { keepAnswers } from '../questions.ts';
 import { applyEdits, readEdits } from './edits.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';

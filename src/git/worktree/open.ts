@@ -30,16 +30,16 @@ import {
 
 export interface OpenedWorktree {
   worktree: Worktree;
-  /** The files were made just now, so that the set-up has to run (again). Not where they were moved to another commit. */
+  /** The files were checked out just now, so the set-up has to run again. False if they were only moved to another commit. */
   isNew: boolean;
-  /** And they are those of `start`: the branch may be further, from an attempt whose notes are gone. */
+  /** They are also those of `start`. The branch may be ahead of it, from an attempt whose notes are lost. */
   isAtStart: boolean;
   warnings: string[];
 }
 
 /**
- * Creates branch and worktree, or takes over what an earlier attempt left, however that one ended. One that was made for
- * another commit is moved to this one: tracked files become those of the commit, all others stay.
+ * Creates branch and worktree, or takes over those of an earlier attempt, however it ended. A worktree that was made for another
+ * commit is moved to this one: tracked files are replaced, all others stay.
  */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
   const { repository, lockFile, env } = options;
@@ -63,7 +63,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
     openPins(repository, basename(options.directory)),
     isNew || isMoved ? checkOut(git, place, commit) : null,
   ]);
-  // What is left of another commit where nothing was finished would count as made by the set-up.
+  // Otherwise leftover files of the other commit would count as made by the set-up.
   if (isNew && isMoved) await restoreTree(git, place, { tree: commit, isIndexed: true }, []);
   const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
   if (isNew || isMoved) {
@@ -89,7 +89,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   };
 }
 
-/** To a newer base, unless there is something on the branch that would be lost. Returns where it is then. */
+/** Moves the branch to a newer base, unless commits would be lost. Returns its commit. */
 async function moveBranch(repository: Git, { branch, start, head }: WorktreeState, base: string): Promise<string> {
   if (head !== start && !(await isAncestor(repository, head, base))) return head;
   await repository.run(['update-ref', '-m', 'agentos', `refs/heads/${branch}`, base, head]);
@@ -98,7 +98,7 @@ async function moveBranch(repository: Git, { branch, start, head }: WorktreeStat
 
 const CHECKOUT_ATTEMPTS = 8;
 
-/** Where the one before was killed, its git may still be writing for a moment. */
+/** Retried, because the git of a killed attempt may still be writing. */
 export async function checkOut(git: Git, place: WorktreePlace, commit: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -123,7 +123,7 @@ export async function checkOut(git: Git, place: WorktreePlace, commit: string): 
  *   some      yes                            taken over as it is, the registration repaired
  *   some      no                             refused: it is not ours
  *
- * A note of a commit that is not there is about another repository, which was at the same path before: it is removed.
+ * A note about an unknown commit belongs to another repository, which was at the same path before, so it is removed.
  */
 async function claimWorktree(
   repository: Git,
@@ -133,11 +133,11 @@ async function claimWorktree(
 ): Promise<Claim> {
   const { directory } = place;
   const [registered, found] = await Promise.all([registrationOf(place), readWorktreeState(place)]);
-  const isForeign = found !== null && registered === null && !(await hasCommit(repository, found.head));
+  const isForeign = found !== null && registered === null && !(await repository.hasCommit(found.head));
   if (isForeign) for (const folder of [directory, place.stateFolder]) await removeFolder(folder, place.work);
   const noted = isForeign ? null : found;
   const isFilled = await hasContent(directory);
-  // By hand: folder, registration and branch are all gone, and only our note is left.
+  // A person deleted folder, registration and branch; only our note is left.
   const isThrownAway = noted !== null && !isFilled && registered === null && !branches.has(noted.branch);
   const known = isThrownAway
     ? null
@@ -169,14 +169,14 @@ async function addWorktree(
   const { directory } = place;
   const branch = await freeBranch(repository, branches, { branch: asked, start, directory });
   const state: WorktreeState = { branch, start, head: start, ready: false, made: null, ignored: [] };
-  // Before git begins: should we be killed in between, what git leaves is known to be ours.
+  // Written first: if we are killed in between, the next attempt knows that the worktree is ours.
   await writeWorktreeState(place, state);
   const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
-  await repository.run([...add]);
+  await repository.run(add);
   return { gitDir: await repairRegistration(place, null, branch), state, isEmpty: true };
 }
 
-/** Without a note of ours: what git itself knows, if the branch is the one that we would use. */
+/** Without a note: the state from what git knows, if the branch is the expected one. */
 async function stateFrom(
   gitDir: string,
   branches: ReadonlyMap<string, BranchRef>,
@@ -186,16 +186,6 @@ async function stateFrom(
   const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
   const commit = branches.get(branch)?.commit;
   return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null, ignored: [] };
-}
-
-async function hasCommit(repository: Git, commit: string): Promise<boolean> {
-  try {
-    await repository.run(['cat-file', '-e', `${commit}^{commit}`]);
-    return true;
-  } catch (error) {
-    if (codeOf(error) !== 'git-failed') throw error;
-    return false;
-  }
 }
 
 async function hasContent(directory: string): Promise<boolean> {

@@ -4,24 +4,24 @@ import { z } from 'zod';
 import { makeFolder } from '../../process/files.ts';
 import { createGit, type Git, type GitSetting } from '../git.ts';
 
-/** Where the parts of one worktree are. */
+/** The paths of one worktree. */
 export interface WorktreePlace {
-  /** Symbolic links above it resolved: git compares such paths by their text. */
+  /** With symbolic links resolved, because git compares such paths as text. */
   directory: string;
   /** `implement-42` */
   name: string;
-  /** The repository's own `.git`, also where the user stands in a linked worktree or a submodule. */
+  /** The repository's own `.git`, even if the user works in a linked worktree or a submodule. */
   commonDir: string;
-  /** The folder that all of it is in, but for git's own. */
+  /** The folder that contains everything except git's own files. */
   work: string;
-  /** Ours alone, where no agent has business: the private index, the note of what was done. */
+  /** Only for us, not for agents: the private index and our notes. */
   stateFolder: string;
   indexFile: string;
 }
 
 const commonDirs = new WeakMap<Git, Promise<string>>();
 
-/** Asked once: it does not change. */
+/** Cached, because it does not change. */
 function commonDirOf(repository: Git): Promise<string> {
   const asked =
     commonDirs.get(repository) ?? repository.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
@@ -34,7 +34,7 @@ export async function placeOf(repository: Git, directory: string): Promise<Workt
   return placeIn(commonDir, join(await realFolder(dirname(directory)), basename(directory)));
 }
 
-/** With symbolic links resolved, also where not all of it exists yet. */
+/** Resolves symbolic links, even if a part of the path does not exist yet. */
 export async function realFolder(path: string): Promise<string> {
   const real = await realpath(path).catch(() => null);
   if (real !== null || path === dirname(path)) return real ?? path;
@@ -59,7 +59,7 @@ const stateSchema = z.object({
   start: z.string(),
   /** Where we last saw or put the branch. */
   head: z.string(),
-  /** False while it is being made or removed: there is no work in it then. */
+  /** False while it is being made or removed. Then it contains no work. */
   ready: z.boolean(),
   /** Paths that the set-up made, each byte as one character; null: not looked at yet. */
   made: z.array(z.string()).nullable(),
@@ -67,7 +67,7 @@ const stateSchema = z.object({
   ignored: z.array(z.string()).default([]),
 });
 
-/** What we know of a worktree of ours, written before and after each step that a kill could cut in two. */
+/** Our notes about a worktree, written before and after each step that a kill could interrupt. */
 export type WorktreeState = z.infer<typeof stateSchema>;
 
 export async function readWorktreeState(place: WorktreePlace): Promise<WorktreeState | null> {
@@ -89,13 +89,12 @@ function stateFile({ stateFolder }: WorktreePlace): string {
   return join(stateFolder, 'state.json');
 }
 
-/** For checkouts and snapshots, which may be of anything. */
+/** For checkouts and snapshots, which can be large. */
 export const LONG_MS = 900_000;
 
 /**
- * Nothing of the user's or of an agent's making is started by our own calls, and no daemon is left behind; the whole
- * commit is checked out even where the user's own checkout is sparse. Two processes write its files, which takes a
- * fifth off the time, also on two cores.
+ * Our calls start no programs of the user or an agent, and leave no daemon behind. The whole commit is checked out, even if the user's
+ * checkout is sparse. Two processes write the files, which saves a fifth of the time, even on two cores.
  */
 const OUR_SETTINGS: readonly GitSetting[] = [
   ['core.splitIndex', 'false'],
@@ -113,8 +112,8 @@ const OUR_SETTINGS: readonly GitSetting[] = [
 ];
 
 /**
- * Git for one worktree. It is given every path and never searches: with its `.git` file gone, a git that
- * looks would find the user's repository above and act on that.
+ * Git for one worktree, with explicit paths: if the `.git` file is missing, git would otherwise find the user's repository
+ * above it.
  */
 export function worktreeGit(
   place: WorktreePlace,
@@ -127,7 +126,7 @@ export function worktreeGit(
   return createGit(standingIn, env, binding, [...OUR_SETTINGS, ...settings]);
 }
 
-/** Git inside a submodule of a worktree; looked for there and nowhere above. */
+/** Git inside a submodule of a worktree. It does not search above it. */
 export function submoduleGit(directory: string, env: Record<string, string>, settings: readonly GitSetting[]): Git {
   const alone = { ...env, GIT_CEILING_DIRECTORIES: directory.slice(0, directory.lastIndexOf('/')) };
   return createGit(directory, alone, undefined, [...OUR_SETTINGS, ...settings]);

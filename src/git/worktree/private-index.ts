@@ -8,15 +8,15 @@ import { exactPattern, toolFilePatterns } from '../ignore-patterns.ts';
 import { LONG_MS, type WorktreePlace } from './place.ts';
 
 /*
- * The private index of a worktree: it is kept between snapshots, so that only files whose dates changed are read again.
- * File names are handled byte for byte, one character each, because they need not be UTF-8.
+ * The private index of a worktree. It is kept between snapshots, so that only files with new dates are read again. File names are
+ * strings with one character per byte, because they need not be UTF-8.
  */
 
 const MOST_EMBEDDED = 100;
 
 /**
- * Brings the index to what is in the folder. Of a repository that was begun inside it, the files count as any
- * others and its own history doesn't; a submodule stays the commit that it is at.
+ * Updates the index to the contents of the folder. A repository that was created inside it counts as plain files; a submodule counts
+ * as its commit.
  */
 export async function captureIndex(git: Git, place: WorktreePlace, made: readonly string[]): Promise<void> {
   // Not by `git add --update`: in a submodule it runs git with the settings there, which a program may have written.
@@ -26,16 +26,16 @@ export async function captureIndex(git: Git, place: WorktreePlace, made: readonl
     const args = ['update-index', ...how, '-z', '--stdin'];
     if (files.length > 0) await git.run(args, { input, timeoutMs: LONG_MS });
   };
-  // First: a link may be in the place of the folder that they were in.
+  // First, because a link may have replaced their folder.
   await update(['--force-remove'], changed.deleted);
   const files = [...changed.modified, ...(await filesInRepositories(git, place, made, list))];
-  // A file may be gone again by now, or stand where a folder was.
+  // A file may be gone again, or may have replaced a folder.
   await update(['--add', '--remove', '--replace'], files);
 }
 
 /**
- * Has git read the files again that changed since the index was written, or in the same second before: git compares whole
- * seconds, and a program that puts size and date back could hide a change.
+ * Makes git read files again that changed since the second in which the index was written: git compares whole seconds, so a program
+ * could hide a change by restoring size and date.
  */
 export async function rereadRecentFiles(git: Git, { directory }: WorktreePlace, sinceMs: number): Promise<void> {
   const since = Math.floor(sinceMs / 1_000) * 1_000;
@@ -44,17 +44,17 @@ export async function rereadRecentFiles(git: Git, { directory }: WorktreePlace, 
     try {
       return lstatSync(bytesOf(directory, entry.slice(entry.indexOf('\t') + 1))).ctimeMs >= since;
     } catch {
-      // Gone, or something else is in its place: git sees that.
+      // It is gone or replaced, which git notices.
       return false;
     }
   };
   const recent = entries.filter(isRecent);
   const input = Buffer.from(recent.map((entry) => `${entry}\0`).join(''), 'latin1');
-  // The same entries, without what git knew of the files.
+  // The same entries, without the cached file attributes.
   if (recent.length > 0) await git.run(['update-index', '-z', '--index-info'], { input, timeoutMs: LONG_MS });
 }
 
-/** Of the tracked ones. */
+/** The changed tracked files. */
 async function changedFiles(git: Git): Promise<{ modified: string[]; deleted: string[] }> {
   const asked = ['diff-files', '--name-status', '-z', '--ignore-submodules=dirty'];
   const fields = splitNames(await git.run(asked, { timeoutMs: LONG_MS }));
@@ -64,7 +64,7 @@ async function changedFiles(git: Git): Promise<{ modified: string[]; deleted: st
   return found;
 }
 
-/** The files alone, with those of repositories that were begun in there. */
+/** Only files, including those of repositories that were created inside. */
 async function filesInRepositories(
   git: Git,
   place: WorktreePlace,
@@ -82,7 +82,7 @@ async function filesInRepositories(
   return files;
 }
 
-/** Not tracked, not ignored, no litter, not made by the set-up. A folder that is a repository itself ends with a slash. */
+/** Files that are not tracked, ignored, left by tools, or made by the set-up. A folder that is a repository ends with a slash. */
 export async function otherFiles(
   git: Git,
   place: WorktreePlace,
@@ -92,7 +92,7 @@ export async function otherFiles(
 ): Promise<string[]> {
   const excludes = join(place.stateFolder, 'exclude');
   if (folder === '') {
-    const patterns = [...(await toolFilePatterns(place.directory)), ...made.map(exactPattern)];
+    const patterns = [...toolFilePatterns(place.directory), ...made.map(exactPattern)];
     await writeFile(excludes, `${patterns.join('\n')}\n`, 'latin1');
   }
   const env =
@@ -101,13 +101,13 @@ export async function otherFiles(
       : { GIT_WORK_TREE: join(place.directory, readable(folder)), GIT_INDEX_FILE: join(place.stateFolder, 'no-index') };
   const args = ['ls-files', '-z', '--others', ...more, '--exclude-standard', `--exclude-from=${excludes}`];
   const paths = splitNames(await git.run(args, { timeoutMs: LONG_MS, env })).map((path) => folder + path);
-  // The repository's own ignore files have a say over ours, but not over what the set-up made.
+  // The repository's ignore files may override our patterns, but not what the set-up made.
   const isMade = (path: string): boolean =>
     made.some((known) => path === known || (known.endsWith('/') && path.startsWith(known)));
   return made.length === 0 ? paths : paths.filter((path) => !isMade(path));
 }
 
-/** Another one for each state of the index, whoever wrote it; null where there is none. */
+/** Changes with every change of the index, by any program; null: there is none. */
 export async function indexStamp({ indexFile }: WorktreePlace): Promise<string | null> {
   const found = await lstat(indexFile, { bigint: true }).catch(() => null);
   return found === null ? null : `${found.ino} ${found.size} ${found.ctimeNs}`;
@@ -118,14 +118,14 @@ export async function indexTimeMs({ indexFile }: WorktreePlace): Promise<number>
   return (await lstat(indexFile).catch(() => null))?.ctimeMs ?? 0;
 }
 
-/** Rebuilds the index from a commit where it is lost or damaged. */
+/** Rebuilds a lost or damaged index from a commit. */
 export async function rebuildIndex(git: Git, { indexFile }: WorktreePlace, commit: string): Promise<void> {
   await rm(`${indexFile}.lock`, { force: true });
   await rm(indexFile, { force: true });
   await git.run(['read-tree', commit], { timeoutMs: LONG_MS });
 }
 
-/** What people and agents see when they ask git in the worktree. */
+/** Copies the index to git's own place, for people and agents who run git in the worktree. */
 export async function shareIndex({ indexFile }: WorktreePlace, gitDir: string): Promise<void> {
   await rm(join(gitDir, 'index.lock'), { force: true });
   await copyFile(indexFile, join(gitDir, 'index'));
@@ -143,14 +143,13 @@ export function asBytes(name: string): string {
   return Buffer.from(name, 'utf8').toString('latin1');
 }
 
-/** A folder can hide what is in it with an ignore file of its own; that is deleted first, then what it hid. */
+/** A folder can hide its contents with an ignore file, which is deleted in one round, and the contents in the next. */
 const MOST_ROUNDS = 10;
 const IGNORE_FILE = /(?:^|\/)\.gitignore$/;
 
 /**
- * Makes the folder equal to a tree. First what is in the tree, its ignore files among it; only then can be told what
- * else has to go: what they ignore stays, also if they were deleted meanwhile. `isIndexed`: the index is known to
- * hold this tree.
+ * Makes the folder equal to a tree. First writes the files of the tree, including its ignore files, then removes all other files
+ * that are not ignored. `isIndexed`: the index is known to hold this tree.
  */
 export async function restoreTree(
   git: Git,
@@ -172,7 +171,7 @@ function bytesOf(directory: string, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')]);
 }
 
-/** With the folders above it that are empty then. */
+/** Also removes the folders above it that become empty. */
 async function removeFile(directory: string, path: string): Promise<void> {
   const at = (name: string): Buffer => bytesOf(directory, name);
   try {
@@ -194,14 +193,14 @@ async function removeFile(directory: string, path: string): Promise<void> {
 
 const IGNORED = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
 
-/** What git ignores in the worktree; a folder of which nothing else is in counts as one, with a slash at its end. */
+/** What git ignores in the worktree. A folder with only ignored files is one entry, with a slash at its end. */
 export async function ignoredFiles(git: Git): Promise<string[]> {
   return splitNames(await git.run([...IGNORED, '--directory']));
 }
 
 /**
- * Removes what git ignores, but for what was there before the first call of a writer: it would be no part of the branch, and tests
- * that pass because of it would fail there. Returns what was removed.
+ * Removes ignored files, except those that existed before the first call of a writer: they are not part of the branch, so tests that
+ * pass because of them would fail there. Returns the removed names.
  */
 export async function removeIgnored(git: Git, place: WorktreePlace, kept: readonly string[]): Promise<string[]> {
   const keptSet = new Set(kept);

@@ -1,4 +1,5 @@
-import { access, readdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import type { Paths } from '../../core/paths.ts';
@@ -13,7 +14,7 @@ import { registrationOf, repairRegistration } from './registration.ts';
 import { removeWorktree } from './remove.ts';
 import { lfsSettings } from './submodules.ts';
 
-/** What a question is about: `tree` is the commit's own, or one that was made from it. */
+/** The state that a question is about: `tree` is the commit's own tree, or one derived from it. */
 export interface ReadState {
   commit: string;
   /** A tree, or a commit for the tree of that commit. */
@@ -21,12 +22,12 @@ export interface ReadState {
 }
 
 /**
- * A worktree for programs that answer questions. Nothing in it is kept: every call finds exactly the files of its state,
- * whatever the one before it left. It belongs to one process at a time; the next item finds the files there already.
+ * A worktree for programs that answer questions. No change in it is kept: every call starts with exactly the files of its state. One
+ * process uses it at a time; the next item reuses the files.
  */
 export interface ReadingWorktree {
   use<T>(state: ReadState, work: (directory: string) => Promise<T>): Promise<T>;
-  /** Leaves it to the next item. */
+  /** Makes it available to the next item. */
   release(): void;
 }
 
@@ -35,7 +36,7 @@ interface ReadingOptions {
   repository: Git;
   paths: Pick<Paths, 'work' | 'worktrees' | 'locks' | 'gitQueue'>;
   env: Record<string, string>;
-  /** Called with what a program changed in its folder: it is thrown away. */
+  /** Called with the files that a program changed. The changes are discarded. */
   onChanged: (files: string[]) => void;
 }
 
@@ -65,7 +66,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
       try {
         return await work(directory);
       } finally {
-        // Where git can't tell, the next call makes the files again.
+        // If git fails, the next call checks the files out again.
         const changed = await changedFiles(git).catch(() => null);
         if (changed?.length === 0) held = state.tree;
         const noted = (changed ?? []).filter(({ isIgnored }) => !isIgnored);
@@ -80,7 +81,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
   };
 }
 
-/** The first one that no process has. */
+/** Takes the first free worktree. */
 async function take(
   repository: Git,
   { worktrees, locks }: ReadingOptions['paths'],
@@ -100,7 +101,7 @@ function lockOf(locks: string, name: string): Lock | null {
   return tryLock(file) ?? tryLock(file);
 }
 
-/** Git's own folder for the worktree is made again too: a program may have left notes, settings or another HEAD in it. */
+/** Recreates git's own folder for the worktree, because a program may have changed settings or HEAD in it. */
 async function register(place: WorktreePlace, commit: string): Promise<string> {
   const known = await registrationOf(place);
   if (known !== null) await removeFolder(known, place.commonDir);
@@ -112,14 +113,14 @@ async function register(place: WorktreePlace, commit: string): Promise<string> {
 async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void> {
   await makeFolder(place.stateFolder);
   await rm(`${place.indexFile}.lock`, { force: true });
-  const isNew = !(await exists(place.indexFile));
+  const isNew = !existsSync(place.indexFile);
   const make = async (): Promise<void> => {
     await checkOut(git, place, tree);
     if (!isNew) await git.run(['clean', '-ffdxq'], { timeoutMs: LONG_MS });
   };
   await make().catch(async (error: unknown) => {
     if (codeOf(error) !== 'git-failed') throw error;
-    // A folder that a program made unwritable, say.
+    // For example, a program made a folder unwritable.
     for (const name of await readdir(place.directory))
       if (name !== '.git') await removeFolder(join(place.directory, name), place.directory);
     await make();
@@ -128,7 +129,7 @@ async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void>
 
 const STATUS = ['status', '--porcelain', '-z', '--no-renames', '--ignored', '--untracked-files=normal'];
 
-/** In the folder, against the index, which is ours alone. */
+/** The changes in the folder since the checkout, by our private index. */
 async function changedFiles(git: Git): Promise<{ path: string; isIgnored: boolean }[]> {
   const listing = await git.run([...STATUS, '--ignore-submodules=all'], { timeoutMs: LONG_MS });
   // Two letters, the second of which is about the folder, and a space.
@@ -136,18 +137,11 @@ async function changedFiles(git: Git): Promise<{ path: string; isIgnored: boolea
   return entries.map((entry) => ({ path: readable(entry.slice(3)), isIgnored: entry.startsWith('!!') }));
 }
 
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 export function isReadingWorktree(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Removes those that no process uses: there is nothing in them that is needed. */
+/** Removes the reading worktrees that no process uses. */
 export async function removeReadingWorktrees({
   repository,
   paths,

@@ -5,8 +5,8 @@ import { makeFolder } from '../../process/files.ts';
 import type { WorktreePlace } from './place.ts';
 
 /*
- * What makes a folder a worktree: a folder of git's own (`.git/worktrees/<name>` with `gitdir`, `commondir` and `HEAD`)
- * and a file `.git` in the worktree that names it. An agent in the worktree can delete or change all of it.
+ * A worktree is registered by a folder of git's own (`.git/worktrees/<name>` with `gitdir`, `commondir` and `HEAD`) and a file `.git`
+ * in the worktree that points to it. An agent in the worktree can delete or change all of these.
  */
 
 const MOST_NAMES = 1_000;
@@ -31,8 +31,8 @@ export async function registrationOf({ commonDir, directory }: WorktreePlace): P
 }
 
 /**
- * Puts right what is missing or changed, and returns git's folder for the worktree. Files in the worktree stay as they
- * are; a repository that was begun there is moved out of the way, not deleted. Without a branch HEAD stays too.
+ * Repairs what is missing or changed, and returns git's folder for the worktree. Files in the worktree stay unchanged; a repository
+ * that was created there is moved aside, not deleted. Without a branch, HEAD stays unchanged too.
  */
 export async function repairRegistration(
   place: WorktreePlace,
@@ -57,7 +57,7 @@ export async function repairRegistration(
   return gitDir;
 }
 
-/** The path of the worktree's `.git` file, or null where the folder says nothing of it. */
+/** The path of the worktree's `.git` file; null: the folder does not name it. */
 async function worktreeFileOf(gitDir: string): Promise<string | null> {
   const text = await textOf(join(gitDir, 'gitdir'));
   return text === '' ? null : resolve(gitDir, text);
@@ -99,7 +99,7 @@ async function moveAside({ stateFolder }: WorktreePlace, path: string): Promise<
   await rename(path, join(aside, `git-${taken + 1}`));
 }
 
-/** Git's own reason while it makes a worktree; left there when it was killed. */
+/** Git's lock reason while it makes a worktree. A killed git leaves it behind. */
 export const BEING_MADE = 'initializing';
 
 /** Why the worktree is locked; null: it is not. */

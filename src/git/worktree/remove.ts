@@ -18,7 +18,7 @@ export interface RemovalOptions {
   hasPins?: boolean;
 }
 
-/** The worktree with all that is in it, its pins and our notes of it; not the branch. Only what git knows as one. */
+/** Removes a registered worktree with its contents, pins and notes, but not its branch. */
 export async function removeWorktree(options: RemovalOptions): Promise<void> {
   const { repository, place, branch, lockFile, hasPins = true } = options;
   const { directory } = place;
@@ -29,10 +29,10 @@ export async function removeWorktree(options: RemovalOptions): Promise<void> {
     const reason = await lockReason(gitDir);
     if (reason !== null && reason !== BEING_MADE)
       throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
-    // From here on nothing in it counts, also if we are killed in the middle.
+    // From here on its contents don't count, even if we are killed.
     const state = await readWorktreeState(place);
     if (state !== null) await writeWorktreeState(place, { ...state, ready: false });
-    // What `git worktree remove` does, but the queue does not wait while the files are deleted.
+    // Like `git worktree remove`, but other processes don't wait while the files are deleted.
     const aside = join(place.stateFolder, `removed-${process.pid}-${Date.now()}`);
     if (!(await moveFolder(directory, aside, place.work))) await removeFolder(directory, place.work);
     await removeFolder(gitDir, place.commonDir);

@@ -6,9 +6,9 @@ import { z } from 'zod';
 import { namesInSync, removeFolder, writeFileAtomic } from '../../process/files.ts';
 
 /*
- * What the set-up of a worktree made is no part of a tree, and yet tests run with it: packages, virtual environments, built
- * files. An agent could put into it what the code lacks. So names, sizes and dates of its files are recorded after the
- * set-up, and compared before tests run. The time of the last change of any kind can't be set back.
+ * The files that the set-up made (packages, virtual environments, build results) are not part of a tree, but tests run with them. An
+ * agent could put into them what the code lacks. So their names, sizes and dates are recorded after the set-up and compared before
+ * tests run. The time of the last change of any kind (ctime) can't be set back.
  */
 
 /** A folder that the set-up made something in. */
@@ -16,21 +16,21 @@ export interface SetUpRoot {
   folder: string;
   /** What the set-up made in it, relative to the folder; a folder ends with a slash. Null: all there is. */
   made: readonly string[] | null;
-  /** Names at its top that are ours. */
+  /** Top-level names that are ours. */
   except?: ReadonlySet<string>;
 }
 
 export interface SetUpChanges {
-  /** Whole paths. What is all new is one folder. */
+  /** Absolute paths. A new folder is one entry. */
   added: string[];
   /** Changed, or gone. */
   changed: string[];
 }
 
 const recordSchema = z.object({
-  /** What is known of each file, by its path. */
+  /** The signature of each file, by path. */
   files: z.record(z.string(), z.string()),
-  /** Files that the tests change by themselves: they did so before anything was written. */
+  /** Files that the tests themselves change: they did so before anything was written. */
   unsteady: z.array(z.string()),
 });
 
@@ -39,15 +39,15 @@ type Known = z.infer<typeof recordSchema>;
 const IN_A_ROW = 2_000;
 
 export interface SetUpFiles {
-  /** What is there now is what the set-up made. */
+  /** Records the current files as made by the set-up. */
   record(roots: readonly SetUpRoot[]): Promise<void>;
-  /** What is different now is so because of the tests alone, and will be again. */
+  /** Records the current differences as caused by the tests themselves. */
   recordUnsteady(roots: readonly SetUpRoot[]): Promise<void>;
   /** Null: nothing was recorded. */
   changes(roots: readonly SetUpRoot[]): Promise<SetUpChanges | null>;
 }
 
-/** `file`: where the record is kept. */
+/** `file`: the path of the record. */
 export function createSetUpFiles(file: string): SetUpFiles {
   let known: Known | null = null;
   const read = async (): Promise<Known | null> => {
@@ -79,7 +79,7 @@ export function createSetUpFiles(file: string): SetUpFiles {
   };
 }
 
-/** What is known of each path; folders are known by name alone. */
+/** The signature of each path; folders have none of their own. */
 type Walked = Map<string, string>;
 
 const FOLDER = 'folder';

@@ -7,30 +7,30 @@ import { gitConfigWith } from '../item-environment.ts';
 import { placeOf } from './place.ts';
 import { registrations } from './registration.ts';
 
-/** What git in a worktree needs of the repository, for programs that must not see the rest of it. */
+/** The parts of the repository that git in a worktree needs, for programs that must not see the rest. */
 export interface ShownGit {
   /** The repository's own `.git`. */
   commonDir: string;
-  /** What of it git reads, and where else objects are. */
+  /** The parts that git reads, and other folders with objects. */
   parts: string[];
-  /** Its configuration without credentials, commands and the like: a file outside of the worktree, to be shown instead. */
+  /** A copy of its configuration without credentials and commands, to be shown instead. */
   config: string;
-  /** A folder in which nothing is, beside it. */
+  /** An empty folder. */
   empty: string;
-  /** Of this repository, but for the worktree: their files are no business of its programs. */
+  /** The other checkouts of this repository, which programs must not see. */
   otherCheckouts: string[];
 }
 
-/** Objects and references, and the worktree's own folder; not hooks, logs, other worktrees, or what tools put there. */
+/** Objects and refs, but not hooks, logs, other worktrees, or files of tools. */
 const PARTS = ['HEAD', 'objects', 'refs', 'packed-refs', 'reftable', 'shallow', 'info'];
 
-/** How the repository is stored, and where it comes from. */
+/** The settings of the copy: how the repository is stored, and its remotes. */
 const SETTINGS = String.raw`^(core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf)|extensions\..*|user\.(name|email)|remote\..*\.(url|fetch)|branch\..*\.(remote|merge))$`;
 
-/** Of repositories: all worktrees of an item are shown the same one. */
+/** By repository: cached, because all worktrees of an item use the same copy. */
 const configs = new WeakMap<Git, Promise<string>>();
 
-/** Looks at what may change each time it is called, and asks git once. */
+/** The returned function reads what may change at each call. Git is asked only once. */
 export async function createShownGit(repository: Git, worktree: string): Promise<() => Promise<ShownGit>> {
   const { commonDir, directory, stateFolder } = await placeOf(repository, worktree);
   const config = join(stateFolder, 'git-config');
@@ -49,7 +49,7 @@ export async function createShownGit(repository: Git, worktree: string): Promise
   };
 }
 
-/** Other folders of objects that this one borrows from; nothing else that a repository of a stranger's making could name. */
+/** Alternate object folders. Anything else that a stranger's repository may name there is ignored. */
 function alternatesOf(objects: string): string[] {
   try {
     const lines = readFileSync(join(objects, 'info', 'alternates'), 'utf8').split('\n');

@@ -1,6 +1,6 @@
-import { access, lstat, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { lstat, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { codeOf, systemCode } from '../../core/errors.ts';
 import { removeFolder } from '../../process/files.ts';
 import { findProgram } from '../../process/program.ts';
 import { createGit, type Git, type GitRunOptions, type GitSetting } from '../git.ts';
@@ -33,13 +33,12 @@ interface Submodule {
 }
 
 /**
- * Checks out the submodules, from the user's own copies where those have the commit, so that no network is needed. All
- * that `git submodule init` would write into the user's configuration is said on the command line instead.
+ * Checks out the submodules, from the user's own copies if they have the commit, so that no network is needed. What
+ * `git submodule init` would write to the user's configuration is passed as settings.
  */
 export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Promise<void> {
   const { gitWith, top, env, force } = options;
-  const hasSubmodules = await exists(join(top, '.gitmodules'));
-  if (!hasSubmodules || depth > DEEPEST) return;
+  if (!existsSync(join(top, '.gitmodules')) || depth > DEEPEST) return;
   const submodules = await submodulesOf(options);
   if (submodules.length === 0) return;
   const own = await gitWith([]).text(['rev-parse', '--absolute-git-dir']);
@@ -54,7 +53,7 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
     const args = ['submodule', '--quiet', 'update', ...how, '--', ...some.map(({ path }) => path)];
     if (some.length > 0) await gitWith(settings).run(args, { ...options, timeoutMs: LONG_MS });
   };
-  // Of other folders of this machine only the user's own copies are read: a repository could name any.
+  // A repository could name any folder of this machine, so only the user's own copies are read.
   const isLocal = ({ local }: Submodule): boolean => local !== null;
   await update(submodules.filter(isLocal), { env: { GIT_ALLOW_PROTOCOL: 'file' } });
   await update(
@@ -79,13 +78,14 @@ export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Pr
   }
 }
 
-/** What a program left in the place of a submodule: git would work there with settings of that program's. */
+/** Removes what a program put in the place of a submodule: git would use its settings. */
 async function removeForeign(folder: string, gitDir: string, top: string): Promise<void> {
   const found = await lstat(folder).catch(() => null);
   if (found === null) return;
-  const text = await readFile(join(folder, '.git'), 'utf8').catch((error: unknown) =>
-    systemCode(error) === 'ENOENT' ? null : '',
-  );
+  const file = join(folder, '.git');
+  const kind = await lstat(file).catch(() => null);
+  // Anything else may be a pipe, and reading would never end.
+  const text = kind === null ? null : kind.isFile() ? await readFile(file, 'utf8').catch(() => '') : '';
   const named = /^gitdir: (.+)$/m.exec(text ?? '')?.[1];
   const isOurs = named !== undefined && (await realFolder(resolve(folder, named))) === (await realFolder(gitDir));
   if (!found.isDirectory() || (text !== null && !isOurs)) await removeFolder(folder, top);
@@ -107,47 +107,38 @@ async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptio
     const commit = commits.get(path);
     if (name === undefined || commit === undefined || !isSubmoduleName(name)) continue;
     const named = settings.get(`submodule.${name}.url`) ?? '';
-    // Git refuses it too: it would be taken for an option.
+    // Git refuses it too, because it looks like an option.
     if (named.startsWith('-')) continue;
     const url = chosen.get(`submodule.${name}.url`) ?? (await absoluteUrl(home, named));
     const copies = places.map((place) => join(place, name));
     let local: string | null = null;
     for (const copy of copies) {
-      if (local === null && (await exists(copy)) && (await hasCommit(copy, commit, env))) local = copy;
+      if (local === null && existsSync(copy) && (await hasCommit(copy, commit, env))) local = copy;
     }
     found.push({ name, path, url, copies, local });
   }
   return found;
 }
 
-/** By git's own rule: the name is a part of paths. */
+/** Git's own rule: the name becomes part of paths. */
 function isSubmoduleName(name: string): boolean {
   return name !== '' && !name.split(/[\\/]/).includes('..');
 }
 
-/** What a configuration says of submodules; null: the repository's own. */
+/** The submodule settings of a file; null: of the repository's own configuration. */
 async function settingsIn(git: Git, file: string | null): Promise<Map<string, string>> {
   const where = file === null ? [] : ['--file', file];
-  const text = await git
-    .run(['config', '--null', ...where, '--get-regexp', String.raw`^submodule\..*\.(path|url)$`])
-    .catch((error: unknown) => {
-      // Exit code 1: there is none.
-      if (codeOf(error) !== 'git-failed') throw error;
-      return Buffer.alloc(0);
-    });
+  const asked = ['config', '--null', ...where, '--get-regexp', String.raw`^submodule\..*\.(path|url)$`];
+  const entries = ((await git.answer(asked)) ?? '').split('\0').filter(Boolean);
   return new Map(
-    text
-      .toString('utf8')
-      .split('\0')
-      .filter(Boolean)
-      .map((entry) => {
-        const end = entry.indexOf('\n');
-        return [entry.slice(0, end), entry.slice(end + 1)];
-      }),
+    entries.map((entry) => {
+      const end = entry.indexOf('\n');
+      return [entry.slice(0, end), entry.slice(end + 1)];
+    }),
   );
 }
 
-/** `../other.git` is beside where the repository itself came from. */
+/** `../other.git` is relative to the URL of `origin`. */
 async function absoluteUrl(home: Git, url: string): Promise<string> {
   if (!/^\.\.?\//.test(url)) return url;
   const origin = await home.text(['config', '--get', 'remote.origin.url']).catch(() => home.directory);
@@ -160,23 +151,13 @@ async function absoluteUrl(home: Git, url: string): Promise<string> {
   return base.endsWith(':') ? base + rest : `${base}/${rest}`;
 }
 
+/** A copy that can't be read is no copy. */
 async function hasCommit(gitDir: string, commit: string, env: Record<string, string>): Promise<boolean> {
-  try {
-    await createGit(gitDir, env).run([`--git-dir=${gitDir}`, 'cat-file', '-e', `${commit}^{commit}`]);
-    return true;
-  } catch {
-    return false;
-  }
+  const asked = [`--git-dir=${gitDir}`, 'cat-file', '-e', `${commit}^{commit}`];
+  return (await createGit(gitDir, env).answer(asked)) !== null;
 }
 
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Files stay the small pointers that git has of them. */
+/** Files stay pointers. */
 const WITHOUT_LFS: readonly GitSetting[] = [
   ['filter.lfs.process', ''],
   ['filter.lfs.smudge', ''],
@@ -216,7 +197,7 @@ interface LfsSettings {
   warning: string | null;
 }
 
-/** By repository and commit: worktrees for writing and for reading have the same. */
+/** By repository and commit: cached, because writing and reading worktrees use the same settings. */
 const lfs = new WeakMap<Git, Map<string, Promise<LfsSettings>>>();
 
 async function readLfsSettings(
@@ -225,20 +206,10 @@ async function readLfsSettings(
   env: Readonly<Record<string, string>>,
 ): Promise<LfsSettings> {
   const pathspec = ':(glob)**/.gitattributes';
-  const isUsed = await works(repository, ['grep', '--quiet', '--fixed-strings', 'filter=lfs', commit, '--', pathspec]);
-  if (!isUsed) return { settings: WITHOUT_LFS, warning: null };
-  // Asked of git itself, a repository's alias of that name could answer.
+  const uses = ['grep', '--quiet', '--fixed-strings', 'filter=lfs', commit, '--', pathspec];
+  if ((await repository.answer(uses)) === null) return { settings: WITHOUT_LFS, warning: null };
+  // Not by `git lfs`, because the repository could define an alias of that name.
   if ((await findProgram('git-lfs', env['PATH'])) === null) return { settings: WITHOUT_LFS, warning: WARNING };
-  const isWanted = await works(repository, ['config', '--get-regexp', String.raw`^filter\.lfs\.(process|smudge)$`]);
-  return { settings: isWanted ? WITH_LFS : WITHOUT_LFS, warning: null };
-}
-
-async function works(git: Git, args: string[]): Promise<boolean> {
-  try {
-    await git.run(args);
-    return true;
-  } catch (error) {
-    if (codeOf(error) !== 'git-failed') throw error;
-    return false;
-  }
+  const set = await repository.answer(['config', '--get-regexp', String.raw`^filter\.lfs\.(process|smudge)$`]);
+  return { settings: set === null ? WITHOUT_LFS : WITH_LFS, warning: null };
 }

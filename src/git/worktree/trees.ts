@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git.ts';
+import { refsBelow, removeRefsBelow } from '../refs.ts';
 import { LONG_MS } from './place.ts';
 import { asBytes, readable, splitNames } from './private-index.ts';
 
@@ -31,7 +32,7 @@ export async function changesBetween(git: Git, from: string, to: string): Promis
   return changes;
 }
 
-/** For people and models: what is binary, or too large to read, is only named. */
+/** For people and models: binary and very large files are only named. */
 export async function diffBetween(git: Git, from: string, to: string): Promise<string> {
   const args = ['-p', '-r', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--submodule=short'];
   const atMostBytes = LARGEST_DIFF_BYTES + 1;
@@ -107,7 +108,7 @@ export async function treeWithFiles(
   return editTree(git, stateFolder, tree, lines);
 }
 
-/** By one process, which reads them from files of ours. */
+/** With one git process, which reads them from temporary files. */
 async function writeBlobs(git: Git, stateFolder: string, contents: readonly string[]): Promise<string[]> {
   if (contents.length === 0) return [];
   edits += 1;
@@ -128,7 +129,7 @@ interface TreeEntry {
   path: string;
 }
 
-/** Of paths that git would take for something else, or that are many, the whole tree is listed. */
+/** For other paths, which git could misread, or too many of them, the whole tree is listed. */
 const PLAIN_PATH = /^[\w./ -]+$/;
 const MOST_NAMED = 100;
 
@@ -158,7 +159,7 @@ function removal(tree: string, path: string): string {
 
 let edits = 0;
 
-/** The tree with these entries, made in an index of its own. */
+/** Changes a tree by these entries, in a temporary index. */
 async function editTree(git: Git, stateFolder: string, tree: string, lines: readonly string[]): Promise<string> {
   edits += 1;
   const index = join(stateFolder, `edit-${process.pid}-${edits}`);
@@ -173,18 +174,13 @@ async function editTree(git: Git, stateFolder: string, tree: string, lines: read
   }
 }
 
-/** Keeps the trees and commits that a journal refers to: nothing else does when git tidies up. */
+/** Protects the trees and commits that a journal refers to from git's garbage collection. */
 export type Pin = (git: Git, object: string) => Promise<void>;
 
 export async function openPins(repository: Git, name: string): Promise<Pin> {
-  const listed = await repository.text(['for-each-ref', '--format=%(objectname) %(refname)', pinsOf(name)]);
-  const known = new Set<string>();
-  let last = 0;
-  for (const line of listed.split('\n').filter(Boolean)) {
-    const [object = '', ref = ''] = line.split(' ');
-    known.add(object);
-    last = Math.max(last, Number(ref.slice(ref.lastIndexOf('/') + 1)) || 0);
-  }
+  const refs = await refsBelow(repository, pinsOf(name));
+  const known = new Set(refs.values());
+  let last = Math.max(0, ...[...refs.keys()].map((ref) => Number(ref.slice(ref.lastIndexOf('/') + 1)) || 0));
   return async (git, object) => {
     if (known.has(object)) return;
     last += 1;
@@ -193,11 +189,9 @@ export async function openPins(repository: Git, name: string): Promise<Pin> {
   };
 }
 
-/** Of a worktree that is gone. */
+/** For a worktree that was removed. */
 export async function removePins(repository: Git, name: string): Promise<void> {
-  const refs = (await repository.text(['for-each-ref', '--format=%(refname)', pinsOf(name)])).split('\n');
-  const input = refs.flatMap((ref) => (ref === '' ? [] : [`delete ${ref}\n`])).join('');
-  if (input !== '') await repository.run(['update-ref', '--stdin'], { input });
+  await removeRefsBelow(repository, pinsOf(name));
 }
 
 export function pinsOf(name: string): string {

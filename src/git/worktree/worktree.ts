@@ -1,4 +1,5 @@
-import { access, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
@@ -37,11 +38,11 @@ import {
 export type { TreeChange } from './trees.ts';
 
 export interface WorktreeOptions {
-  /** In the user's repository. Nothing is ever run there that touches its checkout, its index or its HEAD. */
+  /** Git in the user's repository. We never run a command there that changes its checkout, index or HEAD. */
   repository: Git;
   directory: string;
   branch: string;
-  /** The commit that a new branch begins at. */
+  /** The commit that a new branch starts at. */
   start: string;
   /** Serialises `git worktree` over all processes. */
   lockFile: string;
@@ -49,71 +50,71 @@ export interface WorktreeOptions {
 }
 
 /**
- * The folder that an item is worked on in, as seen by the engine. Agents run in it and may do anything to it: every
- * method first puts its registration right, and none depends on what is in the folder.
+ * The worktree of an item, for the engine. Agents may do anything in it: every method first repairs its registration, and none relies
+ * on the contents of the folder.
  */
 export interface Worktree {
   readonly directory: string;
-  /** The one that is used, which may have a number behind the name that was asked for. */
+  /** The actual branch, which may have a number appended to the wanted name. */
   readonly branch: string;
-  /** Everything that is there and neither ignored, nor made by the set-up, nor litter, as a tree object. */
+  /** The files as a tree object, without those that are ignored, made by the set-up, or left by tools. */
   snapshot(): Promise<string>;
-  /** Makes the folder equal to a tree; what is ignored, litter or made by the set-up stays. */
+  /** Makes the folder equal to a tree. Files that are ignored, made by the set-up, or left by tools stay. */
   restore(tree: string): Promise<void>;
-  /** Whether the folder was deleted since it was last restored; there may be another one of its name. */
+  /** Whether the folder was deleted since it was last restored, even if another one has its name. */
   isReplaced(): Promise<boolean>;
   treeOf(commit: string): Promise<string>;
   changes(from: string, to: string): Promise<TreeChange[]>;
-  /** `tree` with these paths as they are in `source`, and without those that are not there. */
+  /** `tree` with these paths taken from `source`; paths that `source` lacks are removed. */
   withPathsFrom(tree: string, source: string, paths: readonly string[]): Promise<string>;
-  /** `tree` with these files, by their paths; null: without it. Nothing keeps it until it is committed. */
+  /** `tree` with these contents by path; null removes a file. The result is not pinned until it is committed. */
   withFiles(tree: string, files: Readonly<Record<string, string | null>>): Promise<string>;
   read(tree: string, path: string): Promise<string | null>;
-  /** For reading, not for applying: bounded, and binary files are only named. */
+  /** For reading: with a maximum size, and without the contents of binary files. */
   diff(from: string, to: string): Promise<string>;
-  /** For applying: whole, and with binary files. */
+  /** For `git apply`: complete, with binary files. */
   patch(from: string, to: string): Promise<Buffer>;
   lines(from: string, to: string): Promise<LineCounts>;
-  /** With the git identity of the repository and the environment. No hook runs. */
+  /** Uses the git identity of the repository and the environment. No hook runs. */
   commit(options: { tree: string; parents: readonly string[]; message: string }): Promise<string>;
-  /** Moves the branch, and HEAD and index of the worktree with it; files stay as they are. `isLast`: it is removed next. */
+  /** Moves the branch, and HEAD and index of the worktree with it; files stay unchanged. `isLast`: the worktree is removed next. */
   setBranch(commit: string, isLast?: boolean): Promise<void>;
-  /** Where there are any, what is changed in them is no part of a snapshot. */
-  hasSubmodules(): Promise<boolean>;
+  /** Changes inside of submodules are not part of a snapshot. */
+  hasSubmodules(): boolean;
   /**
-   * What is there now, untracked and not ignored, is no part of a snapshot from now on. Only the first call looks, unless
-   * nothing has run since the checkout; later ones repeat its answer.
+   * From now on, the current untracked files are not part of a snapshot. Only the first call looks at the files, unless nothing
+   * has run since the checkout; later calls return the same.
    */
   ignoreMadeBySetup(isUntouched?: boolean): Promise<string[]>;
-  /** The same for a set-up that ran again, right after the worktree was restored. */
+  /** The same after the set-up ran again. To be called right after the worktree was restored. */
   ignoreMadeAgain(): Promise<void>;
-  /** What is no part of a snapshot because the set-up made it, and what git ignored then; a folder ends with a slash. */
+  /** What the set-up made, and what git ignored then. A folder ends with a slash. */
   madeBySetUp(): string[];
-  /** Names, sizes and dates of these files, as they were after the set-up. */
+  /** The recorded names, sizes and dates of these files. */
   readonly setUpFiles: SetUpFiles;
   /**
-   * Removes files that git ignores and that were not there after the set-up: they are no part of the branch, so nothing may
-   * pass because of them. Returns their names.
+   * Removes ignored files that did not exist after the set-up: they are not part of the branch, so no test may pass because of them.
+   * Returns their names.
    */
   dropIgnored(): Promise<string[]>;
-  /** The worktree with all that is in it, not the branch. */
+  /** Removes the worktree with its contents, but not the branch. */
   remove(): Promise<void>;
 }
 
 export interface Claim {
   gitDir: string;
   state: WorktreeState;
-  /** Nothing was in the folder. */
+  /** The folder was empty. */
   isEmpty: boolean;
 }
 
-/** Which folder it is: another one of its name is not the one that we set up. */
+/** Identifies the folder: another folder of the same name has another stamp. */
 export async function folderStamp(directory: string): Promise<string | null> {
   const found = await stat(directory).catch(() => null);
   return found && `${found.ino} ${found.birthtimeMs}`;
 }
 
-/** The next attempt makes it again and resumes from the last stored step. */
+/** Transient: the next attempt makes the worktree again and resumes after the last stored step. */
 function lost(path: string): AgentosError {
   const reason = 'It was deleted while the item was under way.';
   return new AgentosError({ code: 'worktree-unusable', path, reason }, { retry: 'transient' });
@@ -130,14 +131,14 @@ export function createWorktree(
   const { repository, lockFile, env } = options;
   const { branch } = claim.state;
   let { gitDir, state } = claim;
-  /** What we last brought the private index to; another file in its place holds something else. */
+  /** The tree in the private index, with the stamp of that file. */
   let indexed: { tree: string; stamp: string | null; sinceMs: number } | null = null;
   let stamp = firstStamp;
   const trees = new Map<string, string>();
 
   const holds = async (tree: string): Promise<boolean> =>
     indexed?.tree === tree && indexed.stamp !== null && indexed.stamp === (await indexStamp(place));
-  /** `sinceMs`: a time before the files were read or written, by the clock of the file system. */
+  /** `sinceMs`: a time of the file system's clock before the files were read or written. */
   const nowHolds = async (tree: string, sinceMs: number): Promise<void> => {
     indexed = { tree, stamp: await indexStamp(place), sinceMs };
   };
@@ -149,7 +150,7 @@ export function createWorktree(
     await writeWorktreeState(place, state);
   };
 
-  /** Git on this worktree, after its registration was looked at. */
+  /** Git for this worktree, after its registration was repaired. */
   const ours = async (): Promise<Git> => {
     gitDir = await repairRegistration(place, gitDir, branch);
     return worktreeGit(place, gitDir, env, settings);
@@ -157,14 +158,14 @@ export function createWorktree(
 
   const rebuild = (git: Git): Promise<void> => rebuildIndex(git, place, state.head);
 
-  /** A program may have written to the index, or put back the date of a file, to hide a change. */
+  /** A program may have changed the index, or restored the date of a file, to hide a change. */
   const distrustIndex = async (git: Git): Promise<void> => {
     if (indexed === null) return;
     if (indexed.stamp === (await indexStamp(place))) await rereadRecentFiles(git, place, indexed.sinceMs);
     else await rebuild(git);
   };
 
-  /** The index as the folder is; rebuilt where it can't be used. */
+  /** Updates the index to the folder, and rebuilds it if it is damaged. */
   const capture = async (git: Git): Promise<void> => {
     await distrustIndex(git);
     await captureIndex(git, place, state.made ?? []).catch(async (error: unknown) => {
@@ -179,7 +180,7 @@ export function createWorktree(
     const tree =
       trees.get(commit) ??
       (await repository.object(named))?.id ??
-      // Says why there is none.
+      // Throws the reason if there is none.
       (await repository.text(['rev-parse', '--verify', named]));
     trees.set(commit, tree);
     return tree;
@@ -210,7 +211,7 @@ export function createWorktree(
     },
     isReplaced,
     async restore(tree) {
-      // What the set-up made was in it too.
+      // The files that the set-up made are lost too.
       const isLost = (await isReplaced()) && (state.made ?? []).length + state.ignored.length > 0;
       if (isLost) throw lost(place.directory);
       const git = await ours();
@@ -259,11 +260,7 @@ export function createWorktree(
       await nowHolds(tree, indexed?.sinceMs ?? 0);
       await shareIndex(place, gitDir);
     },
-    hasSubmodules: () =>
-      access(join(place.directory, '.gitmodules')).then(
-        () => true,
-        () => false,
-      ),
+    hasSubmodules: () => existsSync(join(place.directory, '.gitmodules')),
     async ignoreMadeBySetup(isUntouched = false) {
       if (state.made === null && isUntouched && claim.isEmpty) await note({ made: [], ignored: [] });
       if (state.made === null) await ignoreMade();

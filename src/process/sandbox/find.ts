@@ -1,5 +1,4 @@
 import { firstLine } from '../../core/lines.ts';
-import { isInside } from '../../core/paths.ts';
 import { findProgram, runProgram, usersPath } from '../program.ts';
 import { createSandbox, type SandboxTool } from './sandbox.ts';
 
@@ -9,12 +8,8 @@ export type FoundSandbox = { tool: SandboxTool; name: string } | { tool: null; r
 const TRIAL_MS = 10_000;
 
 /** Tries it out: that it is installed does not mean that the kernel lets it work. */
-export async function findSandbox(
-  env: Readonly<Record<string, string | undefined>>,
-  repository: string,
-): Promise<FoundSandbox> {
-  const isOurs = (folder: string): boolean => !isInside(repository, folder);
-  const path = usersPath(env['PATH']).split(':').filter(isOurs).join(':');
+export async function findSandbox(env: Readonly<Record<string, string | undefined>>): Promise<FoundSandbox> {
+  const path = usersPath(env['PATH']);
   if (process.platform === 'darwin') {
     const program = await findProgram('sandbox-exec', '/usr/bin');
     if (program !== null) return { tool: { kind: 'seatbelt', program }, name: 'sandbox-exec' };

@@ -29,18 +29,18 @@ const VARIABLES =
 
 /** Files of a repository that name registries, and where in them. */
 export const REGISTRY_FILES: Readonly<Record<string, RegExp>> = {
-  '.npmrc': /^\s*(?:@[^\s:=]+:)?registry\s*=\s*["']?(\S+?)["']?\s*$/gm,
-  '.yarnrc': /^\s*"?(?:@[^\s:]+:)?registry"?\s+"?(\S+?)"?\s*$/gm,
-  '.yarnrc.yml': /\bnpmRegistryServer:\s*["']?(\S+?)["']?\s*$/gm,
-  'bunfig.toml': /^\s*"?(?:registry|url|@?[\w-]+)"?\s*=\s*["'](https?:[^"']+)/gm,
-  'pip.conf': /^\s*(?:(?:extra-)?index-url|find-links)\s*=\s*(.*(?:\n[ \t]+\S+)*)/gm,
-  'requirements.txt': /^\s*(?:--index-url|--extra-index-url|-i)[\s=]+(\S+)/gm,
-  'pyproject.toml': /^\s*(?:url|index-url|default-index)\s*=\s*["'](https?:[^"']+)/gm,
-  'uv.toml': /^\s*(?:url|index-url|default-index)\s*=\s*["'](https?:[^"']+)/gm,
-  Pipfile: /^\s*url\s*=\s*["'](https?:[^"']+)/gm,
-  '.cargo/config.toml': /^\s*(?:index|registry)\s*=\s*["'](?:sparse\+)?(https?:[^"']+)/gm,
-  Gemfile: /^\s*source\s*\(?\s*["'](https?:[^"']+)/gm,
-  'nuget.config': /\bvalue\s*=\s*"(https?:[^"]+)"/gi,
+  '.npmrc': /^[ \t]*(?:@[^\s:=]+:)?registry[ \t]*=[ \t]*["']?(\S+?)["']?[ \t]*$/gm,
+  '.yarnrc': /^[ \t]*"?(?:@[^\s:]+:)?registry"?[ \t]+"?(\S+?)"?[ \t]*$/gm,
+  '.yarnrc.yml': /\bnpmRegistryServer:[ \t]*["']?(\S+?)["']?[ \t]*$/gm,
+  'bunfig.toml': /^[ \t]*"?(?:registry|url|@?[\w-]+)"?[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
+  'pip.conf': /^[ \t]*(?:(?:extra-)?index-url|find-links)[ \t]*=[ \t]*(.*(?:\n[ \t]+\S+)*)/gm,
+  'requirements.txt': /^[ \t]*(?:--index-url|--extra-index-url|-i)[\s=]+(\S+)/gm,
+  'pyproject.toml': /^[ \t]*(?:url|index-url|default-index)[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
+  'uv.toml': /^[ \t]*(?:url|index-url|default-index)[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
+  Pipfile: /^[ \t]*url[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
+  '.cargo/config.toml': /^[ \t]*(?:index|registry)[ \t]*=[ \t]*["'](?:sparse\+)?(https?:[^"']+)/gm,
+  Gemfile: /^[ \t]*source[ \t]*\(?[ \t]*["'](https?:[^"']+)/gm,
+  'nuget.config': /\bvalue[ \t]*=[ \t]*"(https?:[^"]+)"/gi,
 };
 
 /** Settings of the machine and of the user, which package managers read as well. */

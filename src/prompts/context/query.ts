@@ -20,14 +20,16 @@ const STOP_WORDS = new Set(
 );
 /** Trailers of commit messages, which name people. */
 const TRAILER =
-  /^\s*([A-Za-z-]+-by|Change-Id|Cc|git-svn-id|Refs?|Closes|Fixes|See-also|Reviewed-on|PiperOrigin-RevId|PUBLISHED_FROM):.*$/gim;
-const TROUBLE = /^.*(\b\w*(Error|Exception)\b|\bpanic(ked)?\b|^\s+at .+:\d+|File ".+", line \d+|\bfatal:).*$/gm;
+  /^[ \t]*([A-Za-z-]+-by|Change-Id|Cc|git-svn-id|Refs?|Closes|Fixes|See-also|Reviewed-on|PiperOrigin-RevId|PUBLISHED_FROM):.*$/gim;
+const TROUBLE = /(?:Error|Exception)\b|\bpanic(?:ked)?\b|^[ \t]+at .+:\d|File "[^"]+", line \d|\bfatal:/;
+/** Of a line: what makes it one about trouble comes early. */
+const MOST_CHARS = 1_000;
 
 export function queryOf(title: string, body: string): Query {
   const clean = (text: string): string =>
     text
       .replace(TRAILER, '')
-      .replace(/<!--[^]*?-->/g, ' ')
+      .replace(/<!--[^]*?(?:-->|$)/g, ' ')
       .replace(/\bhttps?:\/\/\S+/g, ' ');
   const heading = clean(title);
   const rest = clean(body);
@@ -47,7 +49,8 @@ export function queryOf(title: string, body: string): Query {
   const all = `${heading}\n${rest}`;
   const quoted = [...all.matchAll(/`([^`\n]+)`|"([^"\n]{2,80})"|(?<!\w)'([^'\n]{2,80})'/g)];
   add(quoted.map(([, a, b, c]) => a ?? b ?? c).join('\n'), QUOTED_WEIGHT);
-  add((all.match(TROUBLE) ?? []).join('\n'), TROUBLE_WEIGHT);
+  const troubled = all.split('\n').filter((line) => TROUBLE.test(line.slice(0, MOST_CHARS)));
+  add(troubled.join('\n'), TROUBLE_WEIGHT);
   return weights;
 }
 

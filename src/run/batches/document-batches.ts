@@ -10,7 +10,7 @@ import { readKnownIssues } from '../../source/known-work.ts';
 import { type Issue, type IssueHead, type IssueSource, isHashOf, shownIssue } from '../../source/port.ts';
 import { isApprovedFor, isApprovedForAnother, readLldFile } from '../../workflow/approved-lld.ts';
 import { issuesOf } from '../../workflow/issue-file.ts';
-import { type Closed, closedItems } from '../../workflow/lineage.ts';
+import { type Closed, closedItems, parseVersionName } from '../../workflow/lineage.ts';
 import { type Batch, blocked, type CollectedItem, readSome, serviceState } from '../pipeline.ts';
 
 export const lldBatch: Batch = {
@@ -159,7 +159,7 @@ async function issueDifference(folder: string, issue: Issue, issueHash: string |
 
 /** The version of the issue in the lineage that has this hash. */
 async function designedIssue(folder: string, { id }: Issue, issueHash: string | null): Promise<Issue | null> {
-  const names = namesInside(folder, dirname(folder)).filter((name) => /^\d{3,}-issue\.md$/.test(name));
+  const names = namesInside(folder, dirname(folder)).filter((name) => parseVersionName(name)?.kind === 'issue');
   for (const name of names.reverse()) {
     const version = parseIssue(id, readText(join(folder, name), folder) ?? '');
     if (isHashOf(issueHash, version)) return version;

@@ -1,26 +1,16 @@
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import type { Config } from '../../core/config.ts';
 import { AgentosError, usageError } from '../../core/errors.ts';
 import { documentDemand } from '../../core/expected-cost.ts';
 import { sha256 } from '../../core/hash.ts';
-import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { type ItemId, LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { PastCase } from '../../workflow/replay.ts';
+import type { RunRecord } from '../history/run-history.ts';
 import { type Batch, type CollectedItem, readSome } from '../pipeline.ts';
 import type { Project } from '../project.ts';
 
-/** What to compare: every combination of these is a candidate. Recorded for `resume`. */
-export interface EvalRequest {
-  /** Review past drafts again. */
-  reviews: boolean;
-  /** Design past issues again. */
-  designs: boolean;
-  drafters: string[];
-  reviewers: string[];
-  /** Folders of prompts; null: the repository's own. */
-  prompts: (string | null)[];
-  maxRounds: number[];
-}
+export type EvalRequest = NonNullable<RunRecord['request']['evaluation']>;
 
 interface Candidate {
   kind: PastCase['kind'];
@@ -120,11 +110,8 @@ function nothingToReplay(reason: string): AgentosError {
 async function evalItems(project: Project, request: EvalRequest): Promise<EvalItem[]> {
   for (const folder of request.prompts) {
     if (folder === null) continue;
-    const isFolder = await stat(folder).then(
-      (found) => found.isDirectory(),
-      () => false,
-    );
-    if (!isFolder) throw new AgentosError({ code: 'prompt-invalid', file: folder, reason: 'is not a folder' });
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new AgentosError({ code: 'prompt-invalid', file: folder, reason: 'is not a folder' });
     readPromptFiles(folder);
   }
   // Loaded here, because it reads documents and no other command needs it.
@@ -153,8 +140,6 @@ async function evalItems(project: Project, request: EvalRequest): Promise<EvalIt
   if (items.length === 0) throw nothingToReplay('There is nothing to replay');
   return items;
 }
-
-const LONGEST_ID = 64;
 
 /** `42-002-1a2b3c`: the same for the same case and candidate, so that a later evaluation finds its checkpoint. */
 function evalId(id: ItemId, { kind, case: name }: PastCase, { config, name: who }: Candidate): ItemId {

@@ -81,13 +81,14 @@ async function undetectedTests({ paths, config, git }: Project): Promise<string[
 async function refuseUnrecorded({ config, paths }: Project, items: readonly CollectedItem[]): Promise<void> {
   const { implementer, reviewer } = config.models;
   const offline = [implementer, reviewer].filter((spec) => spec.trim() === 'offline').length;
-  if (offline === 0 || items.length === 0) return;
+  if (offline === 0) return;
   const { recordedCode } = await import('../../offline/recorded-code.ts');
-  for (const { id } of items.filter(({ solved }) => solved === undefined)) {
-    const lld = readLldText(paths.lld(id)) ?? '';
-    if (offline === 2 && recordedCode(lld) !== null) continue;
-    throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
-  }
+  const isRecorded = (id: ItemId): boolean => offline === 2 && recordedCode(readLldText(paths.lld(id)) ?? '') !== null;
+  const unrecorded = items.find(({ id, solved }) => solved === undefined && !isRecorded(id));
+  // With nothing to implement, only the repository of the tour is not refused.
+  if (unrecorded === undefined && (items.length > 0 || designIds(paths).some(isRecorded))) return;
+  const id = unrecorded?.id ?? 'this repository';
+  throw new AgentosError({ code: 'offline-no-code', id, why: 'not-recorded', file: null });
 }
 
 /** Exactly these ids, or all LLDs. An id without an LLD is an error, unless its issue needs none. */

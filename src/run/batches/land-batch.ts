@@ -1,30 +1,21 @@
 import { AgentosError } from '../../core/errors.ts';
 import { resolveDemand } from '../../core/expected-cost.ts';
-import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { type Landing, landingOrder } from '../../core/landing.ts';
-import type { Plan, PlannedItem } from '../../core/plan.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { newestBase } from '../../git/newest-base.ts';
 import { readLldHashes } from '../../source/known-work.ts';
 import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
-import type { Batch, ItemSetting, Pipeline } from '../pipeline.ts';
+import type { RunRecord } from '../history/run-history.ts';
+import type { Batch, ItemSetting } from '../pipeline.ts';
 import type { Project } from '../project.ts';
 
-/** Which branches to land, and how. Recorded for `resume`. */
-export interface LandRequest {
-  ids: ItemId[] | 'all';
-  /** The implementer resolves conflicts. */
-  resolve: boolean;
-  /** Fetch the remote's default branch first. */
-  fetch: boolean;
-}
+export type LandRequest = NonNullable<RunRecord['request']['landing']>;
 
 interface LandingPlan {
   landing: Landing;
   notes: string[];
 }
-
-const LONGEST_ID = 64;
 
 /**
  * `agentos land`: one item, named after the branch to land on. So the item's lock lets landings on one branch run one after another,
@@ -53,11 +44,6 @@ export function landBatch(request: LandRequest): Batch {
     done: { reason: 'landed already', outputs: async () => [] },
     nothingToDo: 'no finished branch waits to be merged',
   };
-}
-
-/** The landing that a plan is for, if it is for one. */
-export function landingOf({ stages: [stage] }: Pipeline, { items: [item] }: Plan): Landing | null {
-  return (item && stage.settingOf?.(item.id)?.input?.landing) ?? null;
 }
 
 async function planLanding(project: Project, request: LandRequest): Promise<LandingPlan> {
@@ -96,23 +82,4 @@ async function broughtAlong(project: Project, chosen: FinishedBranches['branches
         notes.push(`${id} is based on ${other.branch}, so ${other.id} is landed with it.`);
   }
   return notes;
-}
-
-/** The plan as it is shown: with the branches of a landing as its items. */
-export function shownPlan(plan: Plan, pipeline: Pipeline): Plan {
-  const [item] = plan.items;
-  const landing = landingOf(pipeline, plan);
-  if (item === undefined || landing === null) return plan;
-  const { branches, merged, onto, base } = landing;
-  const items = [
-    ...branches.map(
-      ({ id, title, files, after }): PlannedItem => ({ ...item, id: parseItemId(id), title, files, after }),
-    ),
-    ...merged.map((id): PlannedItem => ({ ...item, id: parseItemId(id), title: `in ${onto} already`, state: 'done' })),
-  ];
-  return {
-    ...plan,
-    items,
-    notes: [`They are merged in this order onto ${onto}, at ${base.slice(0, 12)}.`, ...plan.notes],
-  };
 }

@@ -1,16 +1,18 @@
 import { dirname, join } from 'node:path';
 import type { ReviewResult, ReviewSaid } from '../../core/evaluation.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
-import { confirmedFindings, type LaterChange, saysTheSame } from '../../documents/confirmed.ts';
 import { isDecision } from '../../documents/decision.ts';
-import { type Headed, readHeader, readReportStatus } from '../../documents/header.ts';
+import { type Headed, readHeader } from '../../documents/header.ts';
 import { designFacts } from '../../documents/lld/document.ts';
 import { isLld } from '../../documents/lld/sections.ts';
 import { isTrustworthy, readReview } from '../../documents/review/reader.ts';
 import { commitFiles } from '../../git/repository.ts';
 import { namesInside, readText } from '../../process/text-file.ts';
 import { parseIssue } from '../../source/directory.ts';
+import { readReportStatus } from '../../verification/report-reader.ts';
 import { editedLld, readLldFile } from '../../workflow/approved-lld.ts';
+import { confirmedFindings, type LaterChange, saysTheSame } from '../../workflow/confirmed.ts';
+import { parseVersionName } from '../../workflow/lineage.ts';
 import { fileAgreement, type PastCase, type PastReview } from '../../workflow/replay.ts';
 import type { Project } from '../project.ts';
 
@@ -27,16 +29,11 @@ export async function pastIds({ paths }: Project): Promise<ItemId[]> {
 }
 
 /**
- * What can be replayed of an item: each draft that was reviewed on the way to an approved LLD, and the way of the last one.
- * One that was never approved is left out: nothing says at which commit it was made.
+ * What can be replayed of an item: each reviewed draft of an approved LLD, and the whole design of the last one. A design that was
+ * never approved is skipped, because its commit is unknown.
  */
 export async function pastItem(project: Project, id: ItemId): Promise<PastItem> {
   const { paths, git } = project;
-  const isThere = (commit: string): Promise<boolean> =>
-    git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
-      () => true,
-      () => false,
-    );
   const passes = await readPasses(paths.lineage(id));
   const report = await commitFiles(git, 'HEAD').read(paths.report(id));
   const now = await readLldFile(paths.lld(id));
@@ -44,7 +41,8 @@ export async function pastItem(project: Project, id: ItemId): Promise<PastItem> 
   for (const [index, pass] of passes.entries()) {
     const { final } = pass;
     const commit = final?.header.baseCommit ?? null;
-    if (final === null || commit === null || !/^[0-9a-f]{40,64}$/.test(commit) || !(await isThere(commit))) continue;
+    if (final === null || commit === null || !/^[0-9a-f]{40,64}$/.test(commit) || !(await git.hasCommit(commit)))
+      continue;
     const after = passes[index + 1];
     const isMerged = readReportStatus(report)?.lldHash === final.header.bodyHash;
     const edited = after === undefined ? now && editedLld(now) : sameIssue(pass, after) ? after.drafts[0]?.text : null;
@@ -70,33 +68,32 @@ export async function pastItem(project: Project, id: ItemId): Promise<PastItem> 
   return { id, title: parseIssue(id, passes.at(-1)?.issue ?? '').title, cases };
 }
 
-/** One way from an issue to its end. */
+/** The versions from one text of an issue to its final LLD. */
 interface Pass {
   issue: string;
-  /** Those that were reviewed. */
+  /** The reviewed drafts. */
   drafts: ReviewedDraft[];
   /** The approved LLD; null: there is none. */
   final: Headed | null;
 }
 
 interface ReviewedDraft {
-  /** `002` */
-  number: string;
+  number: number;
   text: string;
   review: Pick<ReviewSaid, 'verdict'> & { findings: string[] };
-  /** What a person decided on it; null: nothing, or to drop it. */
+  /** A person's decision on it; null: none, or drop. */
   decision: 'APPROVED' | 'REVISE' | null;
 }
 
 async function readPasses(folder: string): Promise<Pass[]> {
   const versions = namesInside(folder, dirname(folder))
     .flatMap((name) => {
-      const [, number = '', kind] = /^(\d{3,})-(issue|draft|verdict|final)\.md$/.exec(name) ?? [];
-      return kind === undefined ? [] : [{ number, kind, path: join(folder, name) }];
+      const version = parseVersionName(name);
+      return version === null ? [] : [{ ...version, path: join(folder, name) }];
     })
-    .sort((a, b) => Number(a.number) - Number(b.number));
+    .sort((a, b) => a.number - b.number);
   const passes: Pass[] = [];
-  let draft: { number: string; text: string } | null = null;
+  let draft: { number: number; text: string } | null = null;
   for (const { number, kind, path } of versions) {
     const text = readText(path, folder) ?? '';
     const pass = passes.at(-1);
@@ -104,7 +101,7 @@ async function readPasses(folder: string): Promise<Pass[]> {
     if (kind === 'issue' || pass === undefined || pass.final !== null) continue;
     if (kind === 'draft') draft = isLld(text) ? { number, text } : null;
     else if (kind === 'verdict' && isDecision(text)) {
-      // One on a draft that failed the checks says nothing of the draft before it.
+      // A decision on a draft that was not reviewed says nothing about the draft before it.
       const last = draft === null ? pass.drafts.at(-1) : undefined;
       const { verdict } = readReview(text);
       if (last && verdict !== 'DISCUSS') last.decision = verdict;
@@ -119,7 +116,7 @@ async function readPasses(folder: string): Promise<Pass[]> {
   return passes.filter(({ drafts }) => drafts.length > 0);
 }
 
-/** As the loop takes it: what can't be relied on goes to a person. */
+/** Read as in the review loop: an untrustworthy review counts as DISCUSS. */
 function readVerdict(text: string): ReviewedDraft['review'] {
   const review = readReview(text);
   const findings = review.findings.filter(({ tier }) => tier < 3).map((finding) => finding.text);
@@ -134,7 +131,7 @@ function sameIssue(one: Pass, other: Pass): boolean {
 interface PassEnd {
   final: Headed;
   isMerged: boolean;
-  /** What a person made of the approved LLD. */
+  /** The approved LLD as a person edited it later; null: not edited. */
   edited: string | null;
 }
 
@@ -148,14 +145,14 @@ function reviewsOf(id: ItemId, { issue, drafts }: Pass, end: PassEnd & { commit:
     const { verdict, findings } = draft.review;
     const confirmed = confirmedFindings(findings, later);
     const recorded = { verdict, findings: findings.length, confirmed };
-    const name = `${id}/${draft.number}`;
+    const name = `${id}/${String(draft.number).padStart(3, '0')}`;
     return { kind: 'review', case: name, issue, commit, draft: draft.text, later, ...truth, recorded };
   });
 }
 
 type Truth = Pick<ReviewResult, 'right' | 'because'>;
 
-/** What the verdict on the first of these drafts should have been, by what came of it; a person's decision goes first. */
+/** The right verdict on the first of these drafts, judged by what happened later; a person's decision comes first. */
 function truthOf([draft, ...rest]: readonly ReviewedDraft[], end: PassEnd): Truth | null {
   if (draft === undefined) return null;
   if (draft.decision !== null) return { right: draft.decision, because: 'decision' };

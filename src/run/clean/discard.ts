@@ -46,8 +46,7 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
     const parts = await partsOf(paths, git, id);
     if (!parts.some(({ remove }) => remove !== null)) {
       const kept = parts.map(({ entry }) => `${entry.name} is kept: ${entry.why}.`);
-      const reason = [`There is no implementation of ${id} to throw away.`, ...kept].join(' ');
-      throw usageError(reason);
+      throw usageError(kept.length > 0 ? kept.join(' ') : `There is no implementation of ${id} to throw away.`);
     }
   }
   const locks: Lock[] = [];

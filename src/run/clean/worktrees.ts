@@ -1,10 +1,9 @@
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { itemOfKey } from '../../core/item.ts';
 import { listed } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
-import { readReportStatus } from '../../documents/header.ts';
 import { deleteBranch } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
@@ -25,6 +24,7 @@ import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
 import { isHolderAlive, readHolder, workedOnBy } from '../../process/lock.ts';
+import { readReportStatus } from '../../verification/report-reader.ts';
 import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
 import { type Candidate, candidate } from './candidate.ts';
@@ -99,8 +99,7 @@ async function judge(
   if (pid !== null) return kept(`process ${pid} is working on it`);
   const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
   if (!isThere) {
-    const hasCheckpoint = (await namesIn(dirname(paths.checkpoint(item.workflow, item.id)))).includes(`${name}.db`);
-    return hasCheckpoint
+    return existsSync(paths.checkpoint(item.workflow, item.id))
       ? kept('the folder is gone and only git’s record is left, but its item can be resumed', discard)
       : removable('the folder is gone, and nothing refers to it');
   }
@@ -134,7 +133,7 @@ async function uncommittedIn(
   const hasOwnIndex = (await namesIn(place.stateFolder)).includes('index');
   const indexFile = hasOwnIndex ? place.indexFile : join(gitDir, 'index');
   const git = worktreeGit({ ...place, indexFile }, gitDir, env, []);
-  const litter = (await toolFilePatterns(place.directory)).map((pattern) => `--exclude=${pattern}`);
+  const litter = toolFilePatterns(place.directory).map((pattern) => `--exclude=${pattern}`);
   const known = made ?? [];
   const others = splitNames(await git.run(['ls-files', '-z', '--others', '--exclude-standard', ...litter])).filter(
     (path) => !known.some((one) => path === one || (one.endsWith('/') && path.startsWith(one))),
@@ -167,11 +166,6 @@ export async function isImplemented(
 }
 
 /** The commit of a branch; null: there is no such branch. */
-export async function tipOf(git: Git, branch: string): Promise<string | null> {
-  try {
-    return await git.text(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`]);
-  } catch (error) {
-    if (codeOf(error) !== 'git-failed') throw error;
-    return null;
-  }
+export function tipOf(git: Git, branch: string): Promise<string | null> {
+  return git.answer(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`]);
 }

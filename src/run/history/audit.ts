@@ -3,23 +3,23 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createChainReader } from '../../core/chain.ts';
 import { systemCode } from '../../core/errors.ts';
-import { parseJson } from '../../core/json.ts';
+import { fieldsOf, parseJson } from '../../core/json.ts';
 import { namesIn } from '../../process/files.ts';
 
-/** What the chain of one file of a run says. */
+/** The result of checking one file of a run. */
 export interface AuditedFile {
   file: string;
   lines: number;
-  /** The first thing that is wrong; `line` null where that is no line, such as an end that is missing. */
+  /** The first problem. `line` null: it is not in a line, e.g. the end of the file is missing. */
   broken: { line: number | null; reason: string } | null;
-  /** It can't be read at all. */
+  /** The file can't be read. */
   isUnreadable: boolean;
 }
 
 /**
- * Whether the events of a run and the audit files of its items are as the run wrote them. The last event of a run that has
- * ended holds the last hash of each audit file, and its summary that of the events: what was cut off at an end is missing
- * there. Of a run that was killed, each file is judged alone.
+ * Checks whether the events of a run and the audit files of its items are unchanged. The last event of a run that has ended holds
+ * the last hash of each audit file, and its summary holds that of the events, so a file that was cut short is noticed. The files
+ * of a killed run are checked one by one.
  */
 export async function auditRun(directory: string): Promise<AuditedFile[]> {
   const folder = join(directory, 'audit');
@@ -53,7 +53,7 @@ export async function isTampered(directory: string): Promise<boolean> {
   return (await auditRun(directory)).some(({ broken }) => broken !== null);
 }
 
-/** One file; what the rest of its run says of it counts too, where it lies in the folder of one. */
+/** Checks one file; if it is in the folder of a run, against the other files of the run too. */
 export async function auditFile(file: string): Promise<AuditedFile> {
   const run = [dirname(file), dirname(dirname(file))].find((folder) => existsSync(join(folder, 'run.json')));
   const all = run === undefined ? [] : await auditRun(run);
@@ -89,13 +89,9 @@ async function readChain(file: string): Promise<ReadChain> {
       for (const line of lines) reader.push(line);
       last = lines.at(-1) ?? last;
     }
-    // Half a line at the very end was left by a kill: it was never a record.
+    // A killed process may have left half a line at the end. It was never a record.
   } catch (error) {
     unreadable = systemCode(error) ?? String(error);
   }
   return { file, ...reader.reading(), has: (hash) => reader.has(hash), last, unreadable };
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCode } from '../../core/errors.ts';
 import { isItemId } from '../../core/ids.ts';
-import { parseJson } from '../../core/json.ts';
+import { fieldsOf, parseJson } from '../../core/json.ts';
 import type { RunPaths } from '../../core/paths.ts';
 
 /** Polling costs microseconds; a file system watch would wake us for every line, and does not work on every disk. */
@@ -99,7 +99,6 @@ export function followCancels(run: RunPaths, onCancel: (id: string, by: string) 
 }
 
 function isCancelRequest(value: unknown): value is CancelRequest {
-  if (typeof value !== 'object' || value === null) return false;
-  const { type, item, by } = value as Record<string, unknown>;
+  const { type, item, by } = fieldsOf(value);
   return type === 'cancel' && typeof item === 'string' && isItemId(item) && typeof by === 'string';
 }

@@ -6,18 +6,18 @@ import { costUsd, dearestPrice, type PriceSetting } from '../../core/money.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
 
-/** The newest runs say most; a plan must not read for seconds. */
+/** The newest runs are the best basis, and a plan must not take seconds. */
 const MOST_RUNS = 50;
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_ITEMS = 50;
 
-/** What items of this repository have cost. */
+/** Costs of past items of this repository. */
 interface PastCosts {
-  /** On average for one item that succeeded; null where there is none with this model in this role. */
+  /** The average of items that succeeded; null: none had this model in this role. */
   usual(workflow: WorkflowName, role: Role, model: string): { usd: number; items: number } | null;
   /** Paid so far for a stage of an item that has not succeeded yet. */
   begunUsd(workflow: WorkflowName, id: string): number;
-  /** Paid for an item since it was new, whatever came of it; where a price is not known, at the vendor's dearest. */
+  /** Paid for an item since it was new, whatever the outcome. Without a known price, the vendor's highest price counts. */
   paidUsd(id: string): number;
 }
 
@@ -58,7 +58,7 @@ type Call = Extract<z.infer<typeof eventSchema>, { type: 'gateway-call' }>;
 
 type PastRun = { events: unknown[] } & Pick<RunRecord, 'models' | 'items'>;
 
-/** By role and model; null where a part of it is not known. */
+/** By role and model; null: a part of the cost is unknown. */
 type RoleCosts = Map<string, number | null>;
 
 export async function readPastCosts(paths: Paths, prices: Readonly<Record<string, PriceSetting>>): Promise<PastCosts> {
@@ -103,12 +103,12 @@ export async function readPastCosts(paths: Paths, prices: Readonly<Record<string
   };
 }
 
-/** Of calls in older runs there can be none: a run takes no longer than this, and few runs are under way at once. */
+/** Older runs have no recent calls. */
 const MOST_LOOKED_AT = 500;
 
 const callSchema = eventSchema.options[2].extend({ at: z.string() });
 
-/** What all runs have paid since a moment, also those that were killed or are under way. */
+/** What all runs have paid since a time, including killed and running ones. */
 export async function paidSince(
   paths: Paths,
   prices: Readonly<Record<string, PriceSetting>>,
@@ -137,7 +137,7 @@ function sampleName(workflow: string, role: string, model: string): string {
   return [workflow, role, model].join('\0');
 }
 
-/** The oldest of them first: what an item cost may be spread over several runs. */
+/** Oldest first: the cost of an item may be spread over several runs. */
 async function newestRuns(paths: Paths): Promise<PastRun[]> {
   const runs: PastRun[] = [];
   let bytes = 0;

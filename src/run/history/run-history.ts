@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { DESIGN_SIZES, SANDBOX_MODES } from '../../core/config.ts';
-import type { LastRun } from '../../core/errors.ts';
+import { AgentosError, type LastRun } from '../../core/errors.ts';
 import type { AgentosEvent } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
@@ -20,7 +20,7 @@ import { foldEvent, newRunState, type RunState } from '../../core/run-state.ts';
 import { isHolderAlive } from '../../process/lock.ts';
 
 /**
- * finished: every item ended well; failed: one did not; waiting: one waits for a person; paused: for quota;
+ * finished: every item ended well; failed: at least one failed; waiting: at least one waits for a person; paused: for quota;
  * interrupted: by a signal, or the program was killed.
  */
 export type RunStanding = 'running' | 'finished' | 'failed' | 'waiting' | 'paused' | 'interrupted';
@@ -50,18 +50,18 @@ export function isDone(status: string): boolean {
 interface PastItem {
   id: string;
   title: string;
-  /** Where it is, or ended; null in the record of an older version. */
+  /** Its current or last workflow; null in records of older versions. */
   workflow: WorkflowName | null;
   status: string;
   step: string | null;
   costUsd: number | null;
-  /** Why it ended as it did, where there is more to say. */
+  /** Why it ended with that status, if known. */
   reason: string | null;
-  /** Its call waits for a key with quota. */
+  /** It waits for a key with quota. */
   needsQuota: boolean;
 }
 
-/** What a run did, from its files alone, so that it works while the run is under way and after it was killed. */
+/** Reads only the files of a run, so it also works for running and killed runs. */
 export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
   const record = await readRecord(paths, runId);
   if (record === null) return null;
@@ -90,37 +90,43 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   return { runId, workflow, startedAt, state, items: items.map(pastItem) };
 }
 
-/** How a run stands, from what it recorded at its start and at its end. */
+/** The state of a run, from its record and its summary. */
 export function standingOf(
   record: Pick<RunRecord, 'pid' | 'processStart' | 'startedAt' | 'hub'>,
   summary: Pick<RunSummary, 'exitCode'> | null,
 ): RunStanding {
   if (summary !== null) return STANDING_BY_EXIT_CODE.get(summary.exitCode ?? EXIT.ok) ?? 'failed';
-  // On a hub its items are worked on whether they are followed or not.
+  // A hub works on its items even if no process follows them.
   const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ ...record, since: record.startedAt });
   return isRunning ? 'running' : 'interrupted';
 }
 
-/** Most lines are what programs printed. */
+/** Most lines are the output of programs, which the fold ignores. */
 export const isFolded = (line: string): boolean => !line.includes('"type":"output-line"');
+
+/** Skips lines of other versions, and half a line that a killed process left. */
+export function foldLines(state: RunState, lines: string): void {
+  for (const line of lines.split('\n')) {
+    if (line === '' || !isFolded(line)) continue;
+    try {
+      foldEvent(state, parseJson(line) as AgentosEvent);
+    } catch {
+      // The other lines still count.
+    }
+  }
+}
 
 async function foldedRun(paths: Paths, runId: string, { items }: RunRecord): Promise<RunState> {
   const run = newRunState(items);
-  for (const event of await readEvents(paths, runId, isFolded)) {
-    try {
-      foldEvent(run, event as AgentosEvent);
-    } catch {
-      // A line of another version, say: the others still count.
-    }
-  }
+  foldLines(run, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
   return run;
 }
 
-/** The run that works on an item now, or is going to; null when none does. */
+/** The running run that has this item, unless the item has ended there; null: none. */
 export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | null> {
   for (const runId of await runIds(paths)) {
-    // Most runs have ended; their summary tells without reading their events.
-    if (hasSummary(paths, runId)) continue;
+    // Runs with a summary have ended.
+    if (existsSync(paths.run(runId).summary)) continue;
     const run = await readRun(paths, runId);
     const item = run?.state === 'running' ? run.items.find((candidate) => candidate.id === id) : undefined;
     if (item?.status === 'waiting' || item?.status === 'running') return runId;
@@ -130,7 +136,7 @@ export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | nu
 
 const MOST_LOOKED_AT = 50;
 
-/** What the newest run with this item says of it; null where none of the latest runs has it. */
+/** The item in the newest run that has it; null: none of the latest runs does. */
 export async function lastRunOf(paths: Paths, id: ItemId): Promise<LastRun | null> {
   for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
     const run = await readRun(paths, runId);
@@ -141,7 +147,7 @@ export async function lastRunOf(paths: Paths, id: ItemId): Promise<LastRun | nul
   return null;
 }
 
-/** The logs of an item in one run, or in the newest that has any: one for each stage of a pipeline, in their order. */
+/** The logs of an item in one run, or in the newest run that has any: one per stage, in order. */
 export async function newestLogs(
   paths: Paths,
   id: ItemId,
@@ -166,8 +172,8 @@ export async function newestInRuns(
 }
 
 /*
- * The files of a run, as they are read back. `run.json` says what was asked for, and is there from the first moment;
- * `summary.json` says what became of it, and is there when the run has ended. A file that is torn counts as not there.
+ * The files of a run. `run.json` is written at the start and says what was asked for; `summary.json` is written at the end and
+ * holds the results. An incomplete file counts as missing.
  */
 
 const configFlags = z.looseObject({
@@ -202,20 +208,27 @@ const recordSchema = z.object({
     .object({
       until: z.enum(['lld', 'implement']).optional(),
       again: z.boolean().default(false),
+      /** What to compare: every combination of these is a candidate. */
       evaluation: z
         .object({
+          /** Review past drafts again. */
           reviews: z.boolean(),
+          /** Design past issues again. */
           designs: z.boolean(),
           drafters: z.array(z.string()),
           reviewers: z.array(z.string()),
+          /** Folders of prompts; null: the repository's own. */
           prompts: z.array(z.string().nullable()),
           maxRounds: z.array(z.number()),
         })
         .optional(),
+      /** Which branches to land, and how. */
       landing: z
         .object({
           ids: z.union([z.literal('all'), z.array(z.string().refine(isItemId))]),
+          /** The implementer resolves conflicts. */
           resolve: z.boolean(),
+          /** Fetch the remote's default branch first. */
           fetch: z.boolean(),
         })
         .optional(),
@@ -277,6 +290,18 @@ export async function runIds(paths: Paths): Promise<string[]> {
     .reverse();
 }
 
+/** The named run, or the newest whose record can be read; null: there is none. Throws if the named one can't be read. */
+export async function readableRun(paths: Paths, named: string | undefined): Promise<RunRecord | null> {
+  const known = await runIds(paths);
+  if (named !== undefined && !known.includes(named)) throw new AgentosError({ code: 'run-missing', run: named });
+  for (const runId of named === undefined ? known : [named]) {
+    const record = await readRecord(paths, runId);
+    if (record !== null) return record;
+  }
+  if (named === undefined) return null;
+  throw new AgentosError({ code: 'run-unreadable', run: named, file: paths.run(named).record });
+}
+
 export async function readRecord(paths: Paths, runId: string): Promise<RunRecord | null> {
   return recordSchema.safeParse(await readJson(paths.run(runId).record)).data ?? null;
 }
@@ -285,11 +310,7 @@ export async function readSummary(paths: Paths, runId: string): Promise<RunSumma
   return summarySchema.safeParse(await readJson(paths.run(runId).summary)).data ?? null;
 }
 
-function hasSummary(paths: Paths, runId: string): boolean {
-  return existsSync(paths.run(runId).summary);
-}
-
-/** Events of these types; a line that a killed process left half-written is passed over. */
+/** The wanted events. Half a line that a killed process left is skipped. */
 export async function readEvents(paths: Paths, runId: string, wanted: (line: string) => boolean): Promise<unknown[]> {
   const text = await readFile(paths.run(runId).events, 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => (line !== '' && wanted(line) ? (parseJson(line) ?? []) : []));

@@ -29,7 +29,8 @@ export interface FollowedRun extends RecordedRun {
   started?: ReadonlyMap<ItemId, Issue>;
 }
 
-const LOOK_EVERY_MS = 300;
+/** Events of many machines come together. */
+const PAUSE_MS = 200;
 /** After an interruption: how long its items may take to end. */
 const STOPPED_MS = 20_000;
 const PATIENCE_MS = 8_000;
@@ -87,7 +88,7 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     const key = keyOf(item);
     void patiently(patience, () => stopRun(connection.database, runId, reason, key)).catch(() => undefined);
   });
-  const isEnded = await readToTheEnd(reader, run, how, onStop).catch((error: unknown) => {
+  const isEnded = await readToTheEnd(reader, run, connection, how, onStop).catch((error: unknown) => {
     if (interrupt.now.aborted) return true;
     if (!patience.aborted) throw error;
     emitter.run({ type: 'warning', text: 'The hub can not be reached: its items may still be worked on.' });
@@ -137,7 +138,8 @@ function patienceOf({ polite, now }: Interruption): AbortSignal {
 /** False: it has not ended. */
 async function readToTheEnd(
   reader: HubReader,
-  { interrupt }: FollowedRun,
+  { interrupt, repository }: FollowedRun,
+  connection: HubConnection,
   how: 'follow' | 'look',
   onStop: () => Promise<void>,
 ): Promise<boolean> {
@@ -147,19 +149,20 @@ async function readToTheEnd(
   });
   let until = Number.POSITIVE_INFINITY;
   while (!interrupt.now.aborted && performance.now() < until) {
-    const isOver = await reader.isOver();
-    // Asked first: what an item's last event says was written with its end.
-    if (await reader.read()) continue;
+    // A closed terminal leaves it running.
+    if (interrupt.by() === 'SIGHUP') return false;
+    const news = how === 'follow' ? connection.news(repository) : null;
+    const { isMore, isOver } = await reader.read();
     if (isOver) return true;
+    if (isMore) continue;
     if (how === 'look') return false;
     const isStopping = until !== Number.POSITIVE_INFINITY;
     if (interrupt.polite.aborted && !isStopping) {
-      // A closed terminal leaves it running.
-      if (interrupt.by() === 'SIGHUP') return false;
+      if (interrupt.by() === 'SIGHUP') continue;
       until = performance.now() + STOPPED_MS;
       await onStop();
     }
-    await Promise.race([sleep(LOOK_EVERY_MS), ...(isStopping ? [] : [asked])]);
+    await Promise.race([news?.then(() => sleep(PAUSE_MS)), ...(isStopping ? [] : [asked])]);
   }
   return true;
 }

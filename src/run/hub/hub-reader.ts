@@ -2,11 +2,11 @@ import type { ItemFinished } from '../../core/events.ts';
 import { type Item, keyOf } from '../../core/item.ts';
 import { type Delivered, deliver } from '../../hub/delivery.ts';
 import type { TreeFiles } from '../../hub/document-trees.ts';
-import { type Cursors, lastPoolEvent, type ReadEvents, readPoolEvents, readRunEvents } from '../../hub/item-events.ts';
+import { type Cursors, lastPoolEvent, type ReadEvents, readRunNews } from '../../hub/item-events.ts';
 import type { ItemResult } from '../../hub/results.ts';
 import { type HubConnection, submittedFiles } from '../../hub/submitter.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
-import { noteCopy, readJournal } from '../../journal/postgres.ts';
+import { noteCopy, readJournals } from '../../journal/postgres.ts';
 import { writeCheckpoint } from '../../journal/sqlite.ts';
 import type { Emitter } from '../recording.ts';
 import { itemOf } from '../run-items.ts';
@@ -14,10 +14,7 @@ import type { FollowedRun } from './hub-follow.ts';
 
 /** Reads the events of a run into an emitter, and brings home what its items left. */
 export interface HubReader {
-  /** Whether there was anything new. */
-  read(): Promise<boolean>;
-  /** Every item of the run has ended, and what follows it too. */
-  isOver(): Promise<boolean>;
+  read(): Promise<Pick<Awaited<ReturnType<typeof readRunNews>>, 'isMore' | 'isOver'>>;
   /** Items that the hub did not take, of these: they are under way there for another text. */
   refused(items: readonly Item[]): Promise<Item[]>;
 }
@@ -33,8 +30,7 @@ export async function openHubReader(
   const { database, checkout } = connection;
   const sql = database.patient(signal);
   const remote = connection.remoteFor(connection.tokenOf(runId), signal);
-  const cursors: Cursors = new Map();
-  let poolEvent = await lastPoolEvent(sql);
+  const cursors: Cursors = { items: new Map(), pool: await lastPoolEvent(sql) };
   let submitted: TreeFiles | null = null;
 
   /** Once for each item: what is changed here afterwards stays. */
@@ -53,39 +49,37 @@ export async function openHubReader(
       { git, paths, runId, remote, repository, submitted },
       fresh.map(({ item, key }) => ({ item: itemOf(key), itemId: item, result: known.get(item)?.result ?? null })),
     );
-    for (const { item, key } of fresh) {
-      await copyJournal(key);
-      const moved = Object.fromEntries(delivered.get(item)?.moved ?? []);
-      await sql.rows('UPDATE agentos.run_items SET delivered = $3 WHERE run = $1 AND item = $2', [
-        runId,
-        item,
-        JSON.stringify(moved),
-      ]);
-    }
-    for (const { id, delivered: moved } of rows)
-      if (moved !== null) delivered.set(id, { moved: new Map(Object.entries(moved)), warnings: [] });
+    await copyJournals(fresh.map(({ key }) => key));
+    const moved = fresh.map(({ item }) => JSON.stringify(Object.fromEntries(delivered.get(item)?.moved ?? [])));
+    await sql.rows(
+      `UPDATE agentos.run_items o SET delivered = g.moved::json FROM unnest($2::bigint[], $3::text[]) AS g(item, moved)
+        WHERE o.run = $1 AND o.item = g.item`,
+      [runId, fresh.map(({ item }) => item), moved],
+    );
+    for (const { id, delivered: earlier } of rows)
+      if (earlier !== null) delivered.set(id, { moved: new Map(Object.entries(earlier)), warnings: [] });
     return delivered;
   };
 
-  /** As a local run would have left it: with a checkpoint unless all is done. */
-  const copyJournal = async (key: string): Promise<void> => {
-    const item = itemOf(key);
-    const file = paths.checkpoint(item.workflow, item.id);
-    const steps = await readJournal(sql, repository, key);
-    if (steps === null || steps.length === 0) return deleteDatabase(file);
-    await writeCheckpoint(file, steps);
-    await noteCopy(sql, repository, key, checkout);
+  /** As a local run would have left them: with a checkpoint unless all is done. */
+  const copyJournals = async (keys: readonly string[]): Promise<void> => {
+    const found = await readJournals(sql, repository, keys);
+    for (const key of keys) {
+      const item = itemOf(key);
+      const file = paths.checkpoint(item.workflow, item.id);
+      const steps = found.get(key);
+      if (steps === undefined) deleteDatabase(file);
+      else await writeCheckpoint(file, steps);
+    }
+    if (found.size > 0) await noteCopy(sql, repository, [...found.keys()], checkout);
   };
 
   return {
     async read() {
-      for (const { id, event } of await readPoolEvents(sql, poolEvent)) {
-        poolEvent = id;
-        emitter.run(event);
-      }
-      const batch = await readRunEvents(sql, runId, cursors);
-      const delivered = await bringHome(batch);
-      for (const { item, key, events } of batch) {
+      const { items, pool, isMore, isOver } = await readRunNews(sql, runId, cursors);
+      for (const event of pool) emitter.run(event);
+      const delivered = await bringHome(items);
+      for (const { item, key, events } of items) {
         const { moved, warnings } = delivered.get(item) ?? { moved: new Map<string, string>(), warnings: [] };
         for (const text of warnings) emitter.run({ type: 'warning', text });
         const placed = (path: string): string => moved.get(path) ?? path;
@@ -100,7 +94,7 @@ export async function openHubReader(
           else emitter.item(itemOf(key), event, at);
         }
       }
-      return batch.length > 0;
+      return { isMore, isOver };
     },
     async refused(items) {
       const placed = await sql.rows<{ key: string }>(
@@ -109,14 +103,6 @@ export async function openHubReader(
       );
       const keys = new Set(placed.map(({ key }) => key));
       return items.filter((item) => !keys.has(keyOf(item)));
-    },
-    async isOver() {
-      const [row] = await sql.rows<{ left: number }>(
-        `SELECT count(*) AS left FROM agentos.run_items o JOIN agentos.items i ON i.id = o.item
-          WHERE o.run = $1 AND (i.state <> 'ended' OR NOT i.is_handled)`,
-        [runId],
-      );
-      return row?.left === 0;
     },
   };
 }

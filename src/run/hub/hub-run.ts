@@ -1,6 +1,7 @@
 import { AgentosError, type MissingKey } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
+import { missingAtHub } from '../../core/keys.ts';
 import { listed } from '../../core/lines.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import type { Plan, PlannedItem } from '../../core/plan.ts';
@@ -221,7 +222,7 @@ function requireKeys({ project, pipeline, plan }: RunOptions, { facts }: HubConn
     const vendor = keyVendorOf(parseModelSpec(config.models[role]), config.ownLogins);
     if (vendor === null || facts.vendors.includes(vendor)) continue;
     const known = missing.get(vendor);
-    missing.set(vendor, { provider: `${vendor}, at the hub`, variables: [], roles: [...(known?.roles ?? []), role] });
+    missing.set(vendor, missingAtHub(vendor, [...(known?.roles ?? []), role]));
   }
   if (missing.size > 0) throw new AgentosError({ code: 'key-missing', missing: [...missing.values()] });
 }

@@ -6,7 +6,7 @@ import { STAGES } from '../../core/paths.ts';
 import type { Summary } from '../../core/summary.ts';
 import { type HubConnection, openHubConnection, repositoryName } from '../../hub/submitter.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
-import { addJournals, noteCopy, readJournal } from '../../journal/postgres.ts';
+import { addJournals, noteCopy, readJournals } from '../../journal/postgres.ts';
 import { writeCheckpoint } from '../../journal/sqlite.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { pipelineNamed } from '../batches/pipelines.ts';
@@ -18,7 +18,8 @@ import { followHubRun } from './hub-follow.ts';
 
 /** For what is looked at, and left as it is when that ends. */
 function leavingAt(end: AbortSignal): Interruption {
-  return { polite: end, now: new AbortController().signal, by: () => 'SIGHUP', onStopped: () => undefined };
+  const by = () => (end.aborted ? 'SIGHUP' : null);
+  return { polite: end, now: new AbortController().signal, by, onStopped: () => undefined };
 }
 
 const LOOK_EVERY_MS = 2_000;
@@ -174,14 +175,14 @@ export async function withHubJournal<T>(
   try {
     const { database, checkout } = connection;
     const repository = await repositoryName(git);
-    for (const workflow of STAGES) {
-      const file = paths.checkpoint(workflow, id);
-      const key = keyOf({ workflow, id });
-      const steps = inspectJournal(file) === null ? await readJournal(database, repository, key) : null;
-      if (steps === null || steps.length === 0) continue;
-      await writeCheckpoint(file, steps);
-      await noteCopy(database, repository, key, checkout);
+    const missing = STAGES.filter((workflow) => inspectJournal(paths.checkpoint(workflow, id)) === null);
+    const keys = missing.map((workflow) => keyOf({ workflow, id }));
+    const found = await readJournals(database, repository, keys);
+    for (const workflow of missing) {
+      const steps = found.get(keyOf({ workflow, id }));
+      if (steps !== undefined) await writeCheckpoint(paths.checkpoint(workflow, id), steps);
     }
+    await noteCopy(database, repository, [...found.keys()], checkout);
     const decided = await decide();
     for (const workflow of STAGES) {
       const steps = inspectJournal(paths.checkpoint(workflow, id))?.all ?? [];
@@ -192,7 +193,7 @@ export async function withHubJournal<T>(
       );
       if (steps.length === 0 || busy !== undefined) continue;
       await database.transaction((sql) => addJournals(sql, { repository, checkout }, [{ key, steps }]));
-      await noteCopy(database, repository, key, checkout);
+      await noteCopy(database, repository, [key], checkout);
     }
     return decided;
   } finally {

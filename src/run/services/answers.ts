@@ -8,12 +8,12 @@ import type { Project } from '../project.ts';
 import { decide, type Word } from '../standing/decide.ts';
 import { waitingItem } from '../standing/waiting-item.ts';
 
-/** Each costs requests; of more items that wait, the rest is taken by the next run. */
+/** Each costs requests. The next run takes the rest. */
 const MOST_READ = 100;
 
 /**
- * Takes what trusted people answered in comments (`/agentos approve`) as decisions on the items that wait. Only what was written
- * after the question counts, and of several answers the last. Returns what happened, for people; a dry run only says it.
+ * Takes the answers of trusted people in comments (`/agentos approve`) as decisions on waiting items. Only answers after the
+ * question count, and of several the last one. Returns lines for people; a dry run records nothing.
  */
 export async function takeAnswers(
   project: Project,
@@ -30,7 +30,7 @@ export async function takeAnswers(
   for (const id of [...new Set(begun)].slice(0, MOST_READ)) {
     const waiting = waitingItem(paths, id);
     if (waiting === null) continue;
-    // An issue that is closed, say, is for the plan to tell.
+    // The plan reports an issue that is closed, for example.
     const facts = await source.read(id).then(
       (issue) => issue.facts,
       () => undefined,

@@ -2,36 +2,36 @@ import { resolve } from 'node:path';
 import type { ItemId } from '../../core/ids.ts';
 import { oneLine, unlinked } from '../../core/lines.ts';
 import { readFrontMatter } from '../../documents/header.ts';
-import { findDuplicates } from '../../documents/issue/duplicates.ts';
 import { withoutReviewLog } from '../../documents/revise/review-log.ts';
 import type { ExistingIssue } from '../../forge/port.ts';
 import { readText } from '../../process/text-file.ts';
 import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
+import { findDuplicates } from '../../workflow/duplicates.ts';
 import type { Project } from '../project.ts';
 import { postOnce } from './posts.ts';
 
-/** As much of an issue as is compared and shown. */
+/** How much of an existing issue is compared and shown. */
 const MOST_CHARS = 4_000;
 
 interface Created {
   id: string;
   url: string;
-  /** One with the same title was there, and not of our own. */
+  /** Somebody else's issue with the same title exists; none was created. */
   isThere: boolean;
 }
 
-/** In the text of an issue that was made from a brief: which one, and what it said then. */
+/** Marks an issue that was made from a brief, with the brief's id and hash. */
 function briefMarker({ id, hash }: Pick<Issue, 'id' | 'hash'>): string {
   return `<!-- agentos:brief ${id} ${hash.slice(0, 12)} -->`;
 }
 
-/** The issue that was created from what a brief says now; null: none was. */
+/** The issue that was created from the current text of a brief; null: none. */
 export async function createdFrom({ hosts }: Project, brief: Issue): Promise<string | null> {
   return (await (await hosts.tracker()).findIssue(briefMarker(brief)))?.url ?? null;
 }
 
-/** Of the issues that are there, those that a brief looks like: a worker that drafts asks no service. */
+/** Existing issues that are similar to a brief. The parent looks them up, because a worker asks no service. */
 export async function existingLike({ hosts }: Project, brief: Pick<Issue, 'title' | 'body'>): Promise<ExistingIssue[]> {
   const all = await (await hosts.tracker()).existing();
   const known = all.map(({ id, title, body }) => ({ id, title, text: body, kind: 'issue' as const }));

@@ -14,14 +14,14 @@ import type { Place, Services, ServicesOptions } from './services.ts';
 export interface Hosts {
   /** Open issues of a repository. */
   source(repository: HostedRepository): Promise<IssueSource>;
-  /** Where its issues are, to write on them; where they are files, the repository that its branches go to. */
+  /** Where comments and labels are written: where issues come from, or if they are files, where branches go. */
   tracker(): Promise<Tracker>;
   /** Where its branches and pull requests go. */
   forge(): Promise<Forge>;
   facts(repository: HostedRepository): Promise<RepositoryFacts>;
-  /** Refuses before anything is asked: a repository's file may name the address that a token is sent to. */
+  /** Throws before the first request if it is untrusted: the configuration may name the address that a token is sent to. */
   requireTrust: () => Promise<void>;
-  /** Shows what a service makes us wait for. */
+  /** Shows why a service makes us wait. */
   onNotice: (text: string) => void;
 }
 
@@ -43,12 +43,12 @@ export function createHosts(options: Omit<ServicesOptions, 'onWait'>): Hosts {
     return url === null ? null : placeOfUrl(url);
   };
 
-  /** With its path: that of `origin` where none is named. */
+  /** Fills in the path of `origin` if none is named. */
   async function located({ host, path }: HostedRepository): Promise<Place> {
     if (path !== null) return { host, path };
     const place = await originPlace();
     const known = place && hostOfPlace(place, remote.apiUrls);
-    // A host by another name may be this service all the same; one that is known to be the other is not.
+    // An unknown host may be this service under another name.
     const isMeant = place !== null && (known === null || known === host);
     const isWhole = isMeant && (host === 'gitlab' || place.path.split('/').length === 2);
     if (isWhole) return { host, path: place.path };
@@ -83,7 +83,7 @@ function shown(url: string | null): string | null {
 
 export type OpenPublisher = (options: Omit<PublisherOptions, 'project'>) => Publisher;
 
-/** What writes to services for a run, where that was asked for; rejects where it can't be written. Other runs load none of it. */
+/** The publisher of a run; null if nothing is to be written to a service. Rejects if it could not be written. */
 export async function openPosting(project: Project): Promise<OpenPublisher | null> {
   const { comment, create, pr } = project.config.remote;
   if (!comment && !create && !pr.open) return null;
@@ -92,7 +92,7 @@ export async function openPosting(project: Project): Promise<OpenPublisher | nul
   return (options) => createPublisher({ ...options, project }, tracker);
 }
 
-/** For what is still to be posted when the last item has ended. */
+/** How long to wait for pending posts after the last item has ended. */
 const POSTS_MS = 120_000;
 const POSTS_AFTER_STOP_MS = 1_500;
 

@@ -14,11 +14,11 @@ import { makeFolder } from '../../process/files.ts';
 import type { Project } from '../project.ts';
 
 /*
- * What was posted for an item, as a journal that stays: the intent is a step that was begun, the answer settles it. A program
- * that finds it begun, or finds no journal at all, looks the post up before it posts.
+ * What was posted for an item is recorded in a journal that is kept: the step starts before the post and ends with the response.
+ * If a step was started and not finished, or there is no journal, the post is looked up before it is sent again.
  */
 
-/** One item of a run, as what is posted for it needs it. */
+/** What posting for one item needs. */
 export interface Posting {
   project: Project;
   id: ItemId;
@@ -31,7 +31,7 @@ export function postsFile({ base }: Pick<Paths, 'base'>, name: string): string {
   return join(base, 'forge', `${name}.db`);
 }
 
-/** The last answer that was stored under a name; null: none. Looks, and writes nothing. */
+/** The last stored response under a name; null: none. Writes nothing. */
 function posted(paths: Paths, name: string, step: string): unknown {
   const found = inspectJournal(postsFile(paths, name))?.finished.findLast((one) => one.name === step);
   return found === undefined ? null : parseJson(found.result);
@@ -65,13 +65,13 @@ export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened
   return typeof number === 'number' && typeof url === 'string' ? { number, url, branch, commit } : null;
 }
 
-/** What this program last pushed for an item; null: nothing. */
+/** What this program pushed last for an item; null: nothing. */
 export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed | null {
   const { branch, commit } = (posted(paths, id, STEPS.pushed) ?? {}) as Partial<Pushed>;
   return typeof branch === 'string' && typeof commit === 'string' ? { branch, commit } : null;
 }
 
-/** What is still to be done for the pull request of an implementation: to open it, or to make it ready. */
+/** What the pull request of an implementation still lacks: it has to be opened, or made ready. */
 export type Unposted = 'pull-request' | 'ready';
 
 /** Null: nothing. */
@@ -86,8 +86,8 @@ const MOST_TRIES = 3;
 const LOOK_AFTER_MS = 500;
 
 /**
- * Posts the same thing once, however often it is asked for and whatever was cut off in between. `lookUp`: what is there already; null:
- * nothing. A post without an answer of its own is stored with its inputs.
+ * Posts the same thing once, even if the program is killed in between and asked again. `lookUp` returns an existing post, or null.
+ * If a post has no response of its own, its inputs are stored.
  */
 export async function postOnce<T extends object>(
   paths: Paths,
@@ -106,7 +106,7 @@ export async function postOnce<T extends object>(
       try {
         return (await post()) ?? (key.inputs as T);
       } catch (error) {
-        // Refused, perhaps because another process was faster; or not answered, and perhaps carried out.
+        // It was refused, perhaps because another process was faster; or its response was lost.
         const isUncertain = codeOf(error) === 'host-uncertain';
         if (!isUncertain && codeOf(error) !== 'host-refused') throw error;
         if (isUncertain) await sleep(LOOK_AFTER_MS * tries);
@@ -125,7 +125,7 @@ export async function postOnce<T extends object>(
 
 export const REMOTE = 'origin';
 
-/** The token, where git speaks HTTP with the service that it belongs to; ssh and folders have credentials of their own. */
+/** The token for git, if it speaks HTTP with the token's service; ssh and folders have their own credentials. */
 export async function headerFor({ git }: Project, forge: Forge): Promise<{ url: string; header: string } | null> {
   const url = await pushUrl(git, REMOTE);
   if (url === null) {
@@ -139,7 +139,7 @@ export async function headerFor({ git }: Project, forge: Forge): Promise<{ url: 
   return header !== null && URL.parse(url)?.host === new URL(header.url).host ? header : null;
 }
 
-/** `before`: what this program pushed to the branch before; null: nothing. A person who pushed there is not overwritten. */
+/** `before`: what this program pushed to the branch last; null: nothing. Commits that a person pushed are never overwritten. */
 export async function pushOnce(
   { project, signal }: Posting,
   name: string,

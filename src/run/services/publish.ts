@@ -8,8 +8,8 @@ import type { Item } from '../../core/item.ts';
 import type { WorkflowName } from '../../core/paths.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { wordingOf } from '../../core/wording.ts';
-import { commentMarker, type IssueComment, writeIssueComment } from '../../documents/post/issue-comment.ts';
 import type { Posted, StateLabel, Tracker } from '../../forge/port.ts';
+import { commentMarker, type IssueComment, writeIssueComment } from '../../forge/text/issue-comment.ts';
 import type { Issue } from '../../source/port.ts';
 import type { ItemInput } from '../../worker/adapters.ts';
 import type { TaskResult } from '../../worker/protocol.ts';
@@ -24,27 +24,27 @@ export interface PublisherOptions {
   project: Project;
   runId: string;
   state: RunState;
-  /** Flags that say where, for commands to copy. */
+  /** Place flags for commands to copy. */
   place: readonly string[];
   onNotice: (item: Item, text: string) => void;
   onWarning: (text: string) => void;
-  /** What was handed to the worker of an item. */
+  /** What the worker of an item got. */
   inputOf: (item: Item) => Pick<ItemInput, 'landing' | 'reaction'> | undefined;
 }
 
-/** What a run writes to services. Only the parent has one: no worker holds a token. */
+/** Writes to services for a run. Only the parent has one, because no worker holds a token. */
 export interface Publisher {
   /** Follows the items. */
   subscriber: Subscriber;
   /** An item starts with this text. */
   read(id: ItemId, issue: Issue): void;
-  /** What follows an item that ended well, before its end: a pull request. */
+  /** Called between an item's result and its end: opens its pull request, for example. */
   complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult>;
-  /** Resolves when everything is posted, or the time is up. */
+  /** Resolves when everything is posted, or after this time. */
   close(patienceMs: number): Promise<void>;
 }
 
-/** What is shown of an item that starts. */
+/** What the comment shows for a running item. */
 const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = new Map([
   ['lld', { state: 'it is being designed', label: 'agentos:designing' }],
   ['implement', { state: 'it is being implemented', label: 'agentos:implementing' }],
@@ -52,11 +52,11 @@ const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = 
 ]);
 
 type Shown = Pick<IssueComment, 'state' | 'reason' | 'question'> & {
-  /** Undefined: it stays as it is. */
+  /** Undefined: the label stays unchanged. */
   label?: StateLabel | null;
 };
 
-/** Rejects, before anything is paid for, where what is to be written can't be. */
+/** Rejects before anything is paid for if something could not be written. */
 export async function requireWriting({ config, hosts }: Project): Promise<Tracker | null> {
   const { comment, create, pr } = config.remote;
   const tracker = comment || create ? await hosts.tracker() : null;
@@ -88,7 +88,7 @@ export function createPublisher(
     void settled.then(() => others.delete(settled));
   };
 
-  /** Only the latest is posted: what it replaces would be edited away at once. */
+  /** Posts only the latest state: earlier ones would be replaced at once. */
   function show(id: ItemId, shown: Shown): void {
     if (tracker === null) return;
     const queue = queues.get(id) ?? { next: null, work: null };
@@ -120,7 +120,7 @@ export function createPublisher(
     if (label !== undefined) await to.setState(id, label);
   }
 
-  /** The one comment of the item gets this text, whether it is there or was deleted. */
+  /** Sets the text of the item's one comment, and creates it if it is missing. */
   async function stick(to: Tracker, id: ItemId, text: string): Promise<void> {
     for (let gone: string | null = null; ; ) {
       let isNew = false;
@@ -186,7 +186,7 @@ export function createPublisher(
     return openLandingRequest(postingFor(item, signal), { landing, branch, out });
   }
 
-  /** Of a landing that is not whole, what is on its branch is posted all the same. */
+  /** An incomplete landing gets a pull request too, for what is on its branch. */
   function onLanding(id: ItemId, event: AgentosEvent & { item: string }): void {
     if (!config.remote.pr.open) return;
     if (event.type === 'branch-landed') {

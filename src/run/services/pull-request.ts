@@ -4,19 +4,20 @@ import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Landing } from '../../core/landing.ts';
 import { readHeader } from '../../documents/header.ts';
 import { designFacts } from '../../documents/lld/document.ts';
-import { landingBody } from '../../documents/post/landing.ts';
-import { evidenceOf, pullRequestBody, pullRequestTitle } from '../../documents/post/pull-request.ts';
 import type { Forge, NewPullRequest, PullRequest } from '../../forge/port.ts';
+import { landingBody } from '../../forge/text/landing.ts';
+import { pullRequestBody, pullRequestTitle } from '../../forge/text/pull-request.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { checkoutOf, readAt } from '../../git/repository.ts';
+import { reportedGates } from '../../verification/report-reader.ts';
 import { readLldFile } from '../../workflow/approved-lld.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
 import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce, STEPS } from './posts.ts';
 
 /**
- * Pushes the branch of an implementation and opens its pull request, unless that was done. Null: there is no such branch here.
- * `place`: flags that say where, for commands to copy.
+ * Pushes the branch of an implementation and opens its pull request, unless that was done before. Null: there is no such branch.
+ * `place`: place flags for commands to copy.
  */
 export async function openPullRequest(
   posting: Posting,
@@ -30,28 +31,28 @@ export async function openPullRequest(
   const forge = await hosts.forge();
   await pushUnlessNewer(posting, forge, found);
   const texts = await textsOf(project, id, branch);
-  const requestTo = (base: string) => requestFor(posting, forge, { branch, base, place, ...texts });
+  const requestTo = (base: string) => requestFor(posting, forge, { branch, base, place }, texts);
   const opened = await openOnce(posting, id, forge, branch, async () => requestTo(await baseBranch(project, forge)));
-  // What follows is the same however often it is done.
+  // The following steps are idempotent.
   if (opened.commit !== commit) {
     const text = await requestTo('');
     await postOnce(paths, id, { name: STEPS.text, inputs: { commit } }, () => forge.rewrite(opened.number, text));
   }
-  const evidence = { ...evidenceOf(texts.report), url: opened.url };
+  const evidence = { ...reportedGates(texts.report), url: opened.url };
   await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () => forge.setEvidence(commit, evidence));
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(posting, forge, opened);
   return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
 }
 
-/** A branch that was made of several, and what became of each of them. */
+/** The branch of a landing, and the result for each of its parts. */
 export interface LandedRequest {
   landing: Landing;
   branch: string;
-  /** By the id of its item; null: it is in. */
+  /** Why each part is out, by the id of its item; null: it is in. */
   out: ReadonlyMap<string, string | null>;
 }
 
-/** Pushes the branch of a landing and opens a pull request that closes what is on it, unless that was done. */
+/** Pushes the branch of a landing and opens a pull request that closes its issues, unless that was done before. */
 export async function openLandingRequest(posting: Posting, { landing, branch, out }: LandedRequest): Promise<string> {
   const { project, id } = posting;
   const { git, hosts, config, source, mask } = project;
@@ -78,7 +79,7 @@ export async function openLandingRequest(posting: Posting, { landing, branch, ou
   return url;
 }
 
-/** A merged one answers the branch for good; one that a person closed is not opened again either. */
+/** Opens no second pull request for a branch, even if the first one was merged or closed. */
 async function openOnce(
   { project, say }: Posting,
   name: string,
@@ -86,12 +87,7 @@ async function openOnce(
   branch: string,
   requestOf: () => Promise<NewPullRequest>,
 ): Promise<Opened> {
-  const asOpened = ({ number, url, branch: of, head }: PullRequest): Opened => ({
-    number,
-    url,
-    branch: of,
-    commit: head,
-  });
+  const asOpened = ({ number, url, head }: PullRequest): Opened => ({ number, url, branch, commit: head });
   const opened = await postOnce<Opened>(
     project.paths,
     name,
@@ -107,17 +103,17 @@ async function openOnce(
   return opened;
 }
 
-/** Once it is pushed the branch is its reviewers' too: whatever they added to it is theirs, and nothing is pushed again. */
+/** A branch that was pushed before belongs to its reviewers too: what they added is not overwritten. */
 async function pushUnlessNewer(posting: Posting, forge: Forge, { branch, commit }: Pushed): Promise<void> {
   const { project, id } = posting;
   const last = pushedFor(project, id);
   const before = last?.branch === branch ? last.commit : null;
-  // Also where a reaction pushed something on top of it since.
+  // A reaction may have pushed commits on top of it since.
   if (before === commit || (before !== null && (await isAncestor(project.git, commit, before)))) return;
   await pushOnce(posting, id, forge, { branch, commit }, before);
 }
 
-/** The branch here that implements the approved design. */
+/** The local branch that implements the approved design. */
 async function finishedBranch(project: Project, id: ItemId): Promise<Pushed | null> {
   const lld = await readLldFile(project.paths.lld(id));
   const all = (await implementationsOf(project, [id])).get(id) ?? [];
@@ -126,7 +122,7 @@ async function finishedBranch(project: Project, id: ItemId): Promise<Pushed | nu
   return { branch: own.ref.slice('refs/heads/'.length), commit: await project.git.text(['rev-parse', own.ref]) };
 }
 
-/** What the checkout is on, where the service has that branch too. */
+/** The branch of the checkout if the service has it too, else the default branch. */
 async function baseBranch({ git }: Project, forge: Forge): Promise<string> {
   const { name } = await checkoutOf(git);
   const usual = await forge.defaultBranch();
@@ -150,7 +146,7 @@ const TEMPLATES = [
   '.gitlab/merge_request_templates/Default.md',
 ];
 
-/** As the branch has them: what a reviewer sees is what is summed up. */
+/** The documents as they are on the branch, because that is what a reviewer sees. */
 async function textsOf({ paths, git }: Project, id: ItemId, branch: string): Promise<BranchTexts> {
   const ref = `refs/heads/${branch}`;
   const [report = null, ...templates] = await readAt(git, [
@@ -165,19 +161,8 @@ async function textsOf({ paths, git }: Project, id: ItemId, branch: string): Pro
 async function requestFor(
   { project, id }: Posting,
   forge: Forge,
-  {
-    branch,
-    base,
-    place,
-    lld,
-    lldPath,
-    report,
-    template,
-  }: BranchTexts & {
-    branch: string;
-    base: string;
-    place: readonly string[];
-  },
+  { branch, base, place }: { branch: string; base: string; place: readonly string[] },
+  { lld, lldPath, report, template }: BranchTexts,
 ): Promise<NewPullRequest> {
   const { paths, source, config, mask } = project;
   const isRemote = config.remote.source !== null;
@@ -197,7 +182,7 @@ async function requestFor(
   return { branch, base, title: mask(title), body: mask(body), isDraft: config.remote.pr.ready !== 'at-once' };
 }
 
-/** Some repositories take no drafts, and don't say so in a form that could be told. */
+/** Some repositories refuse drafts, but not with an error of its own kind. */
 async function openDraft(forge: Forge, request: NewPullRequest, say: Posting['say']): Promise<PullRequest> {
   try {
     return await forge.open(request);
@@ -210,7 +195,7 @@ async function openDraft(forge: Forge, request: NewPullRequest, say: Posting['sa
   }
 }
 
-/** Files by which a repository has checks that may not have reported yet. */
+/** With one of these, a repository has CI, whose checks may not have reported yet. */
 const CI_FILES = [
   '.github/workflows',
   '.gitlab-ci.yml',
@@ -220,7 +205,7 @@ const CI_FILES = [
   'Jenkinsfile',
 ];
 
-/** Makes a draft ready when its checks have passed. No check at all is no pass where there is CI. */
+/** Makes a draft ready when its checks have passed. With CI, having no checks is not a pass. */
 async function makeReadyIfGreen({ project, id, say }: Posting, forge: Forge, opened: Opened): Promise<void> {
   const request = await forge.pullRequest(opened.number);
   const { number, state } = request;

@@ -1,5 +1,4 @@
 import { AgentosError } from '../../core/errors.ts';
-import { failingPart } from '../../core/failing-log.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import {
@@ -13,8 +12,7 @@ import {
   reactBranch,
   reactionKey,
 } from '../../core/reaction.ts';
-import { cutMiddle } from '../../core/reason.ts';
-import { reactionAnswer, reactionSummary } from '../../documents/post/reaction-answer.ts';
+import { cutMiddle, failingPart } from '../../core/reason.ts';
 import {
   answeredIn,
   answerMarker,
@@ -24,6 +22,7 @@ import {
   type Posted,
   type Review,
 } from '../../forge/port.ts';
+import { reactionAnswer, reactionSummary } from '../../forge/text/reaction-answer.ts';
 import { deleteBranch, isAncestor, moveBranchForward } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { fetchBranches } from '../../git/push.ts';
@@ -33,7 +32,7 @@ import { outsideLine, outsideText } from '../../source/remote-issue.ts';
 import type { Project } from '../project.ts';
 import { headerFor, type Posting, postOnce, postsFile, pushOnce, REMOTE, STEPS } from './posts.ts';
 
-/** A pull request as it is looked at; what a list says of it spares requests. */
+/** A pull request to look at. Facts from a list save requests. */
 export type LookedAt = Pick<OpenRequest, 'number' | 'url' | 'branch' | 'head' | 'base' | 'baseHead'> &
   Partial<Pick<OpenRequest, 'checks' | 'remarks'>>;
 
@@ -42,7 +41,7 @@ const MOST_EARLIER = 5;
 const MOST_EARLIER_CHARS = 1_500;
 const MOST_CHECKS = 5;
 
-/** What happened to a pull request that could be reacted to. All its words are from outside. `mayFetch`: false writes nothing. */
+/** What happened to a pull request that we could react to. All texts are from outside. Without `mayFetch`, nothing is written. */
 export async function lookAt(
   project: Project,
   forge: Forge,
@@ -63,7 +62,7 @@ export async function lookAt(
   return { number, url, branch, head, base: { branch: base, commit }, isBaseMoved, checks, reviews };
 }
 
-/** Commits that are not here yet are new: in a dry run that has to do. */
+/** A commit that is not here counts as new: a dry run can't find out more. */
 async function hasMoved(
   project: Project,
   forge: Forge,
@@ -81,11 +80,10 @@ async function fetchFrom(project: Project, forge: Forge, branches: readonly stri
 }
 
 async function areHere(git: Git, commits: readonly string[]): Promise<boolean> {
-  const looks = commits.map((commit) => git.run(['cat-file', '-e', `${commit}^{commit}`]));
-  return (await Promise.allSettled(looks)).every(({ status }) => status === 'fulfilled');
+  return (await Promise.all(commits.map((commit) => git.hasCommit(commit)))).every(Boolean);
 }
 
-/** Those that are required; where the repository requires none, all. */
+/** The failed required checks; if the repository requires none, all failed checks. */
 async function failedChecks({ mask }: Project, forge: Forge, head: string, base: string): Promise<FailedCheck[]> {
   const all = await forge.checks(head, base);
   const failed = all.filter(({ state }) => state === 'failed');
@@ -99,7 +97,7 @@ async function failedChecks({ mask }: Project, forge: Forge, head: string, base:
   );
 }
 
-/** What trusted people ask for and was not answered: at a line, or of the whole unless they approved it since. */
+/** Unanswered requests of trusted people. A request about the whole change is settled if its author approved it later. */
 function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewRequest[] {
   const byTime = reviews.toSorted((a, b) => a.at.localeCompare(b.at));
   const shown = (text: string, most: number): string => mask(cutMiddle(outsideText(text), most));
@@ -125,18 +123,18 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
     });
 }
 
-/** The reactions to the pull request of an item, oldest first, and how they ended. Looks, and writes nothing. */
+/** The reactions to the pull request of an item, oldest first, and how they ended. Writes nothing. */
 export function dispatchedFor({ paths }: Pick<Project, 'paths'>, id: ItemId, number: number): DispatchedReaction[] {
   const finished = inspectJournal(postsFile(paths, id))?.finished ?? [];
   const named = (step: string): unknown[] =>
     finished.filter(({ name }) => name === step).map(({ result }) => parseJson(result));
   const ends = new Map(named(STEPS.reactionEnd).map((end) => [(end as ReactionEnd).key, end as ReactionEnd]));
-  // Our own journal: what is in it we wrote.
+  // Only we write to this journal.
   const all = named(STEPS.reaction).map((one) => one as Reaction);
   return all.filter((one) => one.number === number).map((one) => ({ ...one, end: ends.get(reactionKey(one)) ?? null }));
 }
 
-/** One that was dispatched and pushed, and not answered or recorded any more: the pull request is at what it made. */
+/** A reaction whose commit was pushed but whose end was not recorded; null: none. */
 export function pushedReaction(
   { paths }: Pick<Project, 'paths'>,
   id: ItemId,
@@ -152,7 +150,7 @@ export function pushedReaction(
   return reaction;
 }
 
-/** Marks a reaction as dispatched, gives up those that it replaces, and brings the commits here that its worker needs. */
+/** Records a reaction as dispatched, gives up those that it replaces, and fetches the commits that its worker needs. */
 export async function dispatch(project: Project, id: ItemId, reaction: Reaction): Promise<void> {
   const { paths, git, hosts } = project;
   const key = reactionKey(reaction);
@@ -166,7 +164,7 @@ export async function dispatch(project: Project, id: ItemId, reaction: Reaction)
   await postOnce(paths, id, { name: STEPS.reaction, inputs: { key } }, async () => reaction);
 }
 
-/** One that was dispatched, and that something else is asked instead of now. */
+/** For a dispatched reaction that another one replaces. */
 async function giveUp(project: Project, id: ItemId, given: Reaction): Promise<void> {
   const steps = inspectJournal(project.paths.checkpoint('react', id))?.finished ?? [];
   const wrote = steps.some(({ name }) => /^react-\d+$/.test(name));
@@ -178,8 +176,8 @@ async function recordEnd({ paths }: Project, id: ItemId, end: ReactionEnd): Prom
 }
 
 /**
- * Pushes what a reaction made, reports its evidence, answers what it was about, and records that it ended. Each is a step that
- * is carried out once; the checkpoint of the reaction stays until all of them are.
+ * Pushes the commit of a reaction, reports its evidence, answers the requests, and records its end. Each of these is done once;
+ * the checkpoint of the reaction is kept until all are done.
  */
 export async function finishReaction(posting: Posting, reaction: Reaction, result: ReactionResult): Promise<void> {
   const { project, id, say } = posting;
@@ -188,7 +186,7 @@ export async function finishReaction(posting: Posting, reaction: Reaction, resul
   const { branch, head, url } = reaction;
   const forge = await hosts.forge();
   if (commit !== null) {
-    // On top of what the pull request was at, and of nothing else.
+    // Only on top of the commit that the reaction is for.
     await pushOnce(posting, id, forge, { branch, commit });
     await moveBranchForward(git, branch, { from: head, to: commit });
     say(`pushed ${commit.slice(0, 12)} to ${url}`);
@@ -203,7 +201,7 @@ export async function finishReaction(posting: Posting, reaction: Reaction, resul
   await deleteBranch(git, reactBranch(id)).catch(() => undefined);
 }
 
-/** One answer in each thread, and one on the pull request for all that has no thread. */
+/** Posts one answer per thread, and one on the pull request for everything else. */
 async function answer(
   { project, id }: Posting,
   forge: Forge,

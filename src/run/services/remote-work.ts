@@ -1,6 +1,6 @@
 /*
- * All that is done with services, in one file of the build: each module that is loaded by itself would cut what it shares with the
- * others out of the commands' files, and those load one by one.
+ * Everything that is done with services, as one chunk of the build: if each of these modules were imported by itself, the build would
+ * split what they share from the files of the commands, which would have to load more files.
  */
 export { takeAnswers } from './answers.ts';
 export { createdFrom, existingLike } from './created-issue.ts';

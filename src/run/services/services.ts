@@ -20,12 +20,12 @@ import type { IssueSource } from '../../source/port.ts';
 export interface ServicesOptions {
   config: Config;
   env: Readonly<Record<string, string | undefined>>;
-  /** What `gh` may see. */
+  /** The environment of `gh`. */
   childEnv: Record<string, string>;
   repository: string;
-  /** Every token that is used, so that it is masked from then on. */
+  /** Called with every token that is used, so that it is masked from then on. */
   onSecret: (secret: Secret) => void;
-  /** What a service makes us wait for. */
+  /** Called with the reason of each wait for a service. */
   onWait: (text: string) => void;
 }
 
@@ -35,7 +35,7 @@ export interface Place {
   path: string;
 }
 
-/** GitHub and GitLab, whole: loaded when one of them is needed, and by the parent alone. */
+/** The clients of GitHub and GitLab. Only the parent loads them, when one is needed. */
 export interface Services {
   source(place: Place): IssueSource;
   tracker(place: Place): Tracker;

@@ -25,7 +25,7 @@ export interface Word {
   change: string | null;
 }
 
-/** Who decided, where that is not the person at this machine. */
+/** Who decided, if not the user of this machine. */
 interface Decider {
   by: string;
   at: string;
@@ -34,17 +34,17 @@ interface Decider {
 interface Decided {
   workflow: WorkflowName;
   decision: Decision;
-  /** The file that tells of it, relative to the repository. */
+  /** The file with the decision, relative to the repository. */
   lineage: string;
-  /** It takes the place of an earlier one, which no run has used. */
+  /** It replaces an earlier decision that no run has used. */
   replaces: boolean;
-  /** The LLD that counts for the new text of its issue, relative to the repository: nothing has to run. */
+  /** The LLD that is now approved for the new text of its issue, relative to the repository, so that nothing has to run. */
   kept: string | null;
 }
 
 /**
- * Records a person's decision on an item that waits. Nothing is written unless it is taken: the item waits for it, no run
- * is at it, and it fits what was asked. A decision that no run has used yet is replaced; the lineage keeps both.
+ * Records a person's decision on an item in DISCUSS. Throws and writes nothing if the item does not wait, a run is working on it, or
+ * the decision does not fit the question. A decision that no run has used yet is replaced; the lineage keeps both.
  */
 export async function decide(project: Project, id: ItemId, word: Word, who: Decider | null = null): Promise<Decided> {
   const { paths } = project;
@@ -63,7 +63,7 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
   const { workflow } = found;
   const lock = lockItem(paths, { workflow, id });
   try {
-    // A run may have gone on between the look and the lock.
+    // A run may have resumed the item before the lock was acquired.
     const waiting = waitingItem(paths, id);
     if (waiting?.workflow !== workflow) throw await notWaiting(paths, id);
     await refuseUnfit(project, waiting, word);
@@ -74,7 +74,7 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
     requireInside(folder, paths.lineages);
     const number = placeVersion(folder, question.number + decided.length, 'verdict', decision.document).number;
     const lineage = `${question.folder}/${versionName(number, 'verdict')}`;
-    // The journal first: by it the decision is taken, and a run writes the file if we could not.
+    // The journal first: it decides, and a run writes the file if we can't.
     if (!(await settle(paths, waiting, decision))) throw await notWaiting(paths, id);
     await writeFileAtomic(join(paths.repository, lineage), decision.document);
     return { workflow, decision, lineage, replaces: decided.length > 0, kept: null };
@@ -83,7 +83,7 @@ export async function decide(project: Project, id: ItemId, word: Word, who: Deci
   }
 }
 
-/** Throws what `decide` would refuse for an item that waits; records nothing. */
+/** Throws if `decide` would refuse; records nothing. */
 export async function requireDecidable(project: Project, id: ItemId, word: Word): Promise<void> {
   const waiting = waitingItem(project.paths, id);
   if (waiting === null) throw await notWaiting(project.paths, id);
@@ -130,7 +130,7 @@ async function refuseUnfit(project: Project, { workflow, id, question }: Waiting
     refuse('questions', question.openQuestions.join(' / '));
 }
 
-/** Of what the item is made from, as it is now. */
+/** The hash of what the item is made from, as it is now. */
 export async function inputHash({ paths, source }: Project, workflow: WorkflowName, id: ItemId): Promise<string> {
   switch (workflow) {
     case 'issue':
@@ -146,7 +146,7 @@ export async function inputHash({ paths, source }: Project, workflow: WorkflowNa
   }
 }
 
-/** Who is at it says more than that it does not wait. */
+/** Throws `item-locked` if a run works on it, which says more than `not-waiting`. */
 function refuseIfLocked(paths: Paths, id: ItemId): void {
   for (const workflow of WORKFLOWS) {
     if (!existsSync(paths.checkpoint(workflow, id))) continue;
@@ -158,7 +158,7 @@ async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
   return new AgentosError({ code: 'not-waiting', id, last: await lastRunOf(paths, id) });
 }
 
-/** The issue as it is now, where its LLD was approved for another text of it; else null. */
+/** The current issue, if its LLD was approved for another text of it; else null. */
 async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Issue | null> {
   const lld = await readLldFile(paths.lld(id));
   if (lld === null) return null;
@@ -167,23 +167,23 @@ async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Is
 }
 
 interface KeptLld {
-  /** The file that tells of it, and the LLD; relative to the repository. */
+  /** The file with the decision, and the LLD; relative to the repository. */
   lineage: string;
   path: string;
 }
 
-/** Lets an approved LLD count for what its issue says now, in a person's name. No model is asked. */
+/** Approves an existing LLD for the new text of its issue, on a person's decision. Calls no model. */
 async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
   const { paths, mask } = project;
   const lock = lockItem(paths, { workflow: 'lld', id });
   try {
-    // A run may have replaced the LLD between the look and the lock.
+    // A run may have replaced the LLD before the lock was acquired.
     const issue = await outgrownIssue(project, id);
     if (issue === null) throw new AgentosError({ code: 'not-waiting', id, last: null });
     const folder = paths.lineage(id);
     const number = nextVersionNumber(folder);
     const verdict = join(folder, versionName(number + 1, 'verdict'));
-    // With this text the next change is compared.
+    // The next change of the issue is compared with this text.
     await writeFileAtomic(join(folder, versionName(number, 'issue')), ended(mask(issue.raw)));
     await writeFileAtomic(verdict, decision.document);
     const { fields, body } = readFrontMatter(readLldText(paths.lld(id)) ?? '');

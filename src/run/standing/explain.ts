@@ -14,12 +14,12 @@ import { detailOf } from './item-standing.ts';
 export interface Explanation {
   id: ItemId;
   title: string | null;
-  /** Where the issue is. */
+  /** Where issues come from. */
   source: string;
   url: string | null;
-  /** Why the issue could not be read now, so that all of this is as it was last read; null: it was. */
+  /** Why the issue can't be read now; then everything is as last read. Null: it was read. */
   offline: string | null;
-  /** A run would do something about it. */
+  /** A run would work on it. */
   taken: boolean;
   why: string;
   waitsFor: ItemDetail['waitsFor'] | 'issue';
@@ -34,7 +34,7 @@ export interface Explanation {
   comments: { used: number; leftOut: number; ignoredCommands: number };
 }
 
-/** Rejects where there is no such item. Looks, and writes nothing. */
+/** Rejects if there is no such item. Writes nothing. */
 export async function explain(project: Project, id: ItemId, place: readonly string[]): Promise<Explanation> {
   const { source } = project;
   const { issue, error, offline } = await readIssue(project, id);
@@ -71,12 +71,12 @@ function commentsOf(facts: IssueFacts | undefined): Explanation['comments'] {
 
 interface Read {
   issue: Issue | null;
-  /** Why it is no item, in words. */
+  /** Why it can't be an item. */
   error: string | null;
   offline: string | null;
 }
 
-/** As it is now; where the service can't be read, as it was last read. */
+/** The current issue; if the service can't be read, the issue as last read. */
 async function readIssue({ source, issueCache }: Project, id: ItemId): Promise<Read> {
   try {
     return { issue: await source.read(id), error: null, offline: null };
@@ -112,7 +112,7 @@ async function verdictOf(
   if (isUnderWay)
     return {
       taken: true,
-      why: 'a run is at it, or is going to be',
+      why: 'a run is working on it, or will',
       waitsFor,
       next: 'agentos status shows where it is',
     };
@@ -133,17 +133,17 @@ async function verdictOf(
   if (state === 'already-done')
     return no(reason ?? 'it was already done', 'nothing until its text or that code changes');
   if (held?.state === 'not-ready')
-    return no(wordingOf(held.error.problem).message, 'it is taken when they are closed', 'issue');
+    return no(wordingOf(held.error.problem).message, 'a run takes it when those issues are closed', 'issue');
   const planned = await plannedNext(project, id);
   const unselected = issue === null ? null : whyUnselected(project, issue);
-  if (unselected !== null) return { taken: false, why: unselected, waitsFor, next: `named, it is taken: ${planned}` };
+  if (unselected !== null) return { taken: false, why: unselected, waitsFor, next: `if you name it: ${planned}` };
   const doubt = issue?.facts?.doubt ?? null;
   if (doubt !== null)
-    return { taken: true, why: doubt, waitsFor: 'person', next: 'a run asks a person to read it before a model does' };
-  return { taken: true, why: reason ?? 'nothing speaks against it', waitsFor, next: planned };
+    return { taken: true, why: doubt, waitsFor: 'person', next: 'a run asks a person to read it first' };
+  return { taken: true, why: reason ?? 'nothing prevents it', waitsFor, next: planned };
 }
 
-/** What the next run would begin with, or why it could not. */
+/** What the next run would start with, or why it could not. */
 async function plannedNext(project: Project, id: ItemId): Promise<string> {
   try {
     const plan = await planBatch({ project, pipeline: pipelineNamed('run'), ids: [id], parallel: 1, isDryRun: false });

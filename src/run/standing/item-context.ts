@@ -8,7 +8,7 @@ import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import type { Project } from '../project.ts';
 
-/** What drafter and reviewer are shown of the repository at a commit for an item; without one, where the checkout is. */
+/** What drafter and reviewer are shown of the repository for an item. Default commit: HEAD. */
 export async function contextOf(project: Project, id: ItemId, at: string | null = null): Promise<RepositoryContext> {
   const { paths, config, git } = project;
   const commit = at ?? (await headCommit(git));
@@ -17,7 +17,7 @@ export async function contextOf(project: Project, id: ItemId, at: string | null 
   return repositoryContext(git, commit, asked, config.context, known);
 }
 
-/** The issue or the brief; where no files are checked out, the issue as the commit has it. */
+/** The issue or brief; in a bare repository, the issue in the commit. */
 async function askedFor(id: ItemId, { paths, source }: Project, git: Git, commit: string): Promise<Issue> {
   try {
     return await source.read(id);

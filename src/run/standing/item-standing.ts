@@ -15,10 +15,10 @@ import type { CollectedItem } from '../pipeline.ts';
 import type { Project } from '../project.ts';
 import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
 
-/** Each takes milliseconds; of more items that wait, what their last run said has to do. */
+/** Each takes milliseconds. For more waiting items, the result of their last run is used. */
 const MOST_JOURNALS = 100;
 
-/** Every issue, and every LLD whose issue is gone, in natural order. Looks, and writes nothing. */
+/** Every issue, and every LLD whose issue is gone, in natural order. Writes nothing. */
 export async function standings(project: Project): Promise<Standing[]> {
   const issues = await lldBatch.collect(project, 'all').catch((error: unknown) => {
     if (codeOf(error) === 'source-missing') return [];
@@ -31,8 +31,8 @@ export async function standings(project: Project): Promise<Standing[]> {
 }
 
 /**
- * One of them, with all there is to know; null: there is neither an issue nor an LLD of this id. `place`: flags for a line
- * to copy that say where.
+ * Everything about one item; null: there is neither an issue nor an LLD with this id. `place`: place flags for commands to
+ * copy.
  */
 export async function detailOf(project: Project, id: ItemId, place: readonly string[]): Promise<ItemDetail | null> {
   const { paths, git } = project;
@@ -55,7 +55,7 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
   };
 }
 
-/** An approved LLD stands on its own. */
+/** An LLD whose issue is gone. */
 function withoutIssue(id: ItemId): CollectedItem {
   return { id, title: `LLD-${id}`, state: 'done', error: null, chars: 0 };
 }
@@ -78,7 +78,7 @@ async function standingsOf(
     const history = histories.get(id);
     const found = (implementations?.get(id) ?? []).filter(({ lldHash }) => lldHash === llds.get(id));
     const state = stageOf(item, found, history);
-    // What is on a branch waits for nothing, unless a reaction to its pull request does.
+    // An item on a branch waits only if a reaction to its pull request does.
     const isReacting = (state === 'branch' || state === 'already-done') && checkpoints.has(`react-${id}.db`);
     const isOpen = state === 'issue' || state === 'lld';
     const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
@@ -106,7 +106,7 @@ async function standingsOf(
   });
 }
 
-/** Of those here the last: one that was done over is beside the first. */
+/** The last local branch: a new implementation has a new branch. */
 function branchOf(found: readonly Implementation[]): string | null {
   const here = found.findLast(({ ref }) => ref.startsWith('refs/heads/'));
   const one = here ?? found.find(({ ref }) => ref !== 'HEAD');
@@ -117,7 +117,7 @@ function stageOf({ state }: CollectedItem, found: readonly Implementation[], his
   if (state === 'dropped' || state === 'already-done' || state === 'unreadable') return state;
   if (found.some(({ ref }) => ref === 'HEAD')) return 'merged';
   if (found.length > 0) return 'branch';
-  // Of an implementation that is not to be done, only the run that found it out tells without a look at the lineage.
+  // Reading the lineage would take longer: the run that skipped the implementation says why.
   const skipped = history?.last.status === 'skipped' ? history.last.reason : null;
   if (skipped?.startsWith('dropped by ')) return 'dropped';
   if (skipped?.startsWith('already done at ')) return 'already-done';
@@ -139,24 +139,24 @@ function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: 
   return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
 }
 
-/** By its journal alone: the last run of an item on a branch may be a landing. */
+/** From its journal alone: the last run of an item on a branch may be a landing. */
 function reactionWait(waiting: WaitingItem | null): Wait {
   if (waiting?.workflow !== 'react') return NOTHING;
   if (waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
   return { waitsFor: 'person', reason: waiting.question.reason };
 }
 
-/** What all runs that are kept have to say of an item. */
+/** The recorded runs of an item. */
 interface ItemHistory {
   last: LastRun;
-  /** A run is at it now, or is going to be. */
+  /** A run is working on it, or will. */
   isUnderWay: boolean;
   needsQuota: boolean;
   costUsd: number;
   runs: number;
 }
 
-/** By id. A run that ended is told by its summary alone. */
+/** By id. Of runs that have ended, only the summary is read. */
 export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
   const histories = new Map<string, ItemHistory>();
   for (const runId of await runIds(paths)) {
@@ -180,7 +180,7 @@ async function itemsOfRun(paths: Paths, runId: string): Promise<ItemInRun[]> {
   if (summary?.workflow !== undefined) {
     const { workflow } = summary;
     const started = summary.items.filter(
-      // One that its run never came to says nothing new.
+      // A run that never started the item says nothing about it.
       ({ status, attempts, reason }) => status !== 'cancelled' || attempts !== 0 || typeof reason === 'string',
     );
     return started.map(({ id, status, reason, error, costUsd = null, steps = [] }) => {

@@ -12,19 +12,19 @@ import { namesInSync } from '../../process/files.ts';
 import { workedOnBy } from '../../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../../workflow/decide.ts';
 
-/** An item that waits for a person, or was decided on and not resumed since. */
+/** An item that waits for a decision, or has one and was not resumed since. */
 export interface WaitingItem {
   workflow: WorkflowName;
   id: ItemId;
-  /** The step of its journal that the decision settles. */
+  /** The journal step that the decision completes. */
   step: string;
   question: Question;
   askedAt: string;
-  /** When the last decision was taken; null: none was. */
+  /** When the last decision was recorded; null: none. */
   decidedAt: string | null;
-  /** Documents of the decisions so far, oldest first; the last one counts at the next run, unless it is replaced. */
+  /** The documents of all decisions, oldest first. The next run uses the last one. */
   decided: string[];
-  /** The last one says that it is not to be done. */
+  /** The last decision is to drop the item. */
   isDropped: boolean;
 }
 
@@ -49,7 +49,7 @@ const decisionSchema = z.object({
 
 const LATER_FIRST: readonly WorkflowName[] = ['react', ...STAGES.toReversed()];
 
-/** Of an item that waits in two workflows, the later stage counts. Looks, and writes nothing. */
+/** If an item waits in two workflows, the later stage counts. Writes nothing. */
 export function waitingItem(
   paths: Paths,
   id: ItemId,
@@ -63,7 +63,7 @@ export function waitingItem(
       finished
         .filter((step) => step.name === name)
         .map((step) => ({ id: step.id, at: step.finishedAt, value: parseJson(step.result) }));
-    // The same question may have been asked about another text before; the id of the step tells which one is open.
+    // The same question may have been asked about an earlier text. The step's id says which one is open.
     const asked = resultsOf(questionStep(count)).find(
       ({ value }) => stepId({ name: at.name, inputs: value }) === at.id,
     );
@@ -86,10 +86,10 @@ export function waitingItem(
   return null;
 }
 
-/** What was found in each journal, by its file and how that looked; only those that changed are read again. */
+/** The results for each journal file, with its size and dates: only changed files are read again. */
 export type SeenJournals = Map<string, { stamp: string; waiting: WaitingItem | null }>;
 
-/** Every item that waits for a person, or was decided on and not resumed since, with the time of its last step. */
+/** Every such item, with the time of its last step. */
 export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (WaitingItem & { sinceMs: number })[] {
   return namesInSync(paths.checkpoints).flatMap((name) => {
     const item = name.endsWith('.db') ? itemOfKey(name.slice(0, -'.db'.length)) : null;
@@ -105,7 +105,7 @@ export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (Wai
   });
 }
 
-/** How a person gets on with it; `place`: flags that say where. */
+/** What a person can do about it. `place`: place flags for the command. */
 export function askedOf(paths: Paths, waiting: WaitingItem, place: readonly string[]): Asked {
   return { read: fileToRead(paths, waiting), decide: decideLine(waiting, place) };
 }
@@ -120,7 +120,7 @@ function decideLine({ id, question }: WaitingItem, place: readonly string[]): st
   return ['agentos', 'decide', id, ...place, choices.join(' | ')].join(' ');
 }
 
-/** What led to the question: the last verdict, or the draft that was not reviewed. Relative to the repository. */
+/** The document that led to the question: the last verdict, or the draft that was not reviewed. Relative to the repository. */
 function fileToRead(paths: Paths, { workflow, id, question }: WaitingItem): string | null {
   const isImplementation = workflow === 'implement' || workflow === 'react';
   const folder = isImplementation ? join(paths.home(workflow, id), 'reviews') : join(paths.repository, question.folder);

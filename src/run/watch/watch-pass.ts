@@ -29,17 +29,17 @@ import type { Project } from '../project.ts';
 import { inputHash } from '../standing/decide.ts';
 import { waitingItem } from '../standing/waiting-item.ts';
 
-/** What may be paid in a day, and what was. */
+/** The limit for a day, and what was paid. */
 export interface DayBudget {
   limitUsd: number;
   paidUsd: number;
 }
 
-/** One look at all that is pending: what may start now, and what may not, with the reasons. */
+/** The pending items at one moment: those that may start now, and those held back, with the reasons. */
 export interface WatchPass {
   project: Project;
   pipeline: Pipeline;
-  /** Of what may start. */
+  /** With the items that may start. */
   plan: Plan;
   held: HeldBack[];
   day: DayBudget | null;
@@ -47,7 +47,7 @@ export interface WatchPass {
   readiness: Readiness;
 }
 
-/** Null: they are not done. Otherwise another mark whenever a draft may have become ready. */
+/** How far the checks of an item's pull request are. Null: not finished; otherwise a mark that changes when a draft may have become ready. */
 export type Readiness = (id: ItemId) => string | null;
 
 interface PassOptions {
@@ -56,11 +56,10 @@ interface PassOptions {
   parallel: number;
   maxCostPerDayUsd: number | null;
   nowMs: number;
-  /** How far the checks of an item's pull request are. */
   readiness: Readiness;
 }
 
-/** A mark that differs when something may have changed that decides what is pending. */
+/** A mark that changes whenever the set of pending items may have changed. */
 export async function watchMark(project: Project, last: string | null): Promise<string> {
   const { paths, git, configFile } = project;
   const source = await servicesMark(project, last?.split(' ')[0] ?? null);
@@ -77,7 +76,7 @@ export async function watchMark(project: Project, last: string | null): Promise<
   return `${source} ${sha256([...dates, refs].join('\n'))}`;
 }
 
-/** Of the issues, and of the pull requests where they are reacted to. One request tells of both where they are in one place. */
+/** Covers issues and, if we react to them, pull requests. If both are in one place, one request is enough. */
 async function servicesMark({ source, config, hosts }: Project, last: string | null): Promise<string> {
   if (!config.remote.pr.open) return source.poll(last);
   const forge = await hosts.forge();
@@ -111,7 +110,7 @@ export async function watchPass(options: PassOptions): Promise<WatchPass> {
   return { project, pipeline, plan: planOf(plan, ready), held, day, nowMs, readiness: options.readiness };
 }
 
-/** A reaction to the pull request of an item is not the item. */
+/** A reaction to an item's pull request is remembered separately from the item. */
 function nameOf(item: Item): string {
   return item.workflow === 'react' ? keyOf(item) : item.id;
 }
@@ -123,11 +122,11 @@ async function whyHeld(options: PassOptions, item: PlannedItem, state: WatchStat
     const why = error === null ? item.state : wordingOf(error.problem).message;
     return { id, status: error === null ? 'skipped' : 'failed', why, untilMs: null };
   }
-  // A draft becomes ready by its checks, not by anything that a run could do before they have passed.
+  // A run can do nothing for a draft before its checks have passed.
   const waits: HeldBack = { id, status: 'skipped', why: 'its pull request waits for checks', untilMs: null };
   if (item.fromStep === 'ready' && readiness(id) === null) return waits;
   const known = state.items[nameOf(item)];
-  // Nothing was started of most of them: their text needs no second reading.
+  // Most items were never started, so their text need not be read again.
   if (known === undefined) return null;
   const hash = await hashOf(options, item);
   if (item.fromStep === 'ready' && known.status !== null && endedWell(known.status) && known.hash === hash)
@@ -136,7 +135,7 @@ async function whyHeld(options: PassOptions, item: PlannedItem, state: WatchStat
   return heldBack(id, known, { workflow, hash, nowMs, isDecided: known.status === 'discuss' && isDecided() });
 }
 
-/** Empty where it can't be read: then it is another text as soon as it can. */
+/** Empty if it can't be read, so it counts as a new text once it can. */
 async function hashOf(
   { project, pipeline, readiness }: Pick<PassOptions, 'project' | 'pipeline' | 'readiness'>,
   { workflow, id, fromStep }: Item & Partial<Pick<PlannedItem, 'fromStep'>>,
@@ -147,7 +146,7 @@ async function hashOf(
   return inputHash(project, workflow, id).catch(() => '');
 }
 
-/** What builds on something that is held back is held back too; adds it there. */
+/** Holds back items that build on one that is held back, and adds them to `held`. */
 function withoutDependents(items: readonly PlannedItem[], held: HeldBack[]): PlannedItem[] {
   let left = [...items];
   for (;;) {
@@ -170,7 +169,7 @@ function planOf(plan: Plan, items: PlannedItem[]): Plan {
   return { ...plan, items, groups };
 }
 
-/** Runs what may start as an ordinary run, within what is left of the day's budget, and notes what came of it. */
+/** Runs the items that may start as an ordinary run, within the rest of the day's budget, and records the results. */
 export async function runPass(
   pass: WatchPass,
   run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>,
@@ -231,14 +230,14 @@ const itemSchema: z.ZodType<WatchedItem> = z.object({
 
 const fileSchema = z.object({
   items: z.record(z.string(), itemSchema),
-  /** The beginning of the day whose budget was found too small for the next call; null: of none. */
+  /** The start of the day whose budget was too small for the next call; null: none. */
   spentUpMs: z.number().nullable(),
 });
 
-/** What a watch has to know of what it did before, so that a restart changes nothing. */
+/** What a watch remembers, so that a restart changes nothing. */
 export type WatchState = z.infer<typeof fileSchema>;
 
-/** Empty if the file is missing or damaged: then everything that is pending may start. */
+/** Empty if the file is missing or damaged: then every pending item may start. */
 export async function readWatchState(path: string): Promise<WatchState> {
   const found = fileSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')));
   return found.data ?? { items: {}, spentUpMs: null };

@@ -11,19 +11,19 @@ import { openedFor } from '../services/posts.ts';
 import type { Interruption } from '../stops.ts';
 import { type DayBudget, type Readiness, runPass, type WatchPass, watchMark, watchPass } from './watch-pass.ts';
 
-/** Nothing can start: what there is, and when it is looked at again. */
+/** The state while nothing can start. */
 export interface WatchIdle {
-  /** What is pending all the same, with the reasons. */
+  /** Pending items, and why they are held back. */
   held: readonly HeldBack[];
   day: DayBudget | null;
-  /** Null: it is not. */
+  /** When the next look is; null: none. */
   nextLookMs: number | null;
 }
 
 interface WatchOptions {
-  /** Opens the project as it is configured now. */
+  /** Opens the project with its current configuration. */
   open: () => Promise<Project>;
-  /** What is looked at, one after another; each is a run of its own. */
+  /** Looked at one after another; each is a run of its own. */
   pipelines: (project: Project) => readonly Pipeline[];
   parallel: number;
   maxCostPerDayUsd: number | null;
@@ -32,10 +32,10 @@ interface WatchOptions {
   once: boolean;
   interrupt: Pick<Interruption, 'polite' | 'by'>;
   clock: Clock;
-  /** Runs a plan, and shows it. Null: it failed as a whole, which was said. */
+  /** Runs a plan and shows it. Null: the run failed as a whole, and the error was printed. */
   run: (project: Project, pipeline: Pipeline, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
   onIdle: (idle: WatchIdle) => void;
-  /** A pass that failed, each reason once; the next one may not. */
+  /** Called when a pass fails; repeated problems are reported once. */
   onProblem: (problem: Problem) => void;
 }
 
@@ -43,11 +43,11 @@ interface WatchOptions {
  * Looks at what is pending, runs what may start, and waits for a change:
  *
  *   look ──▶ something may start ──▶ run ──▶ look
- *     └────▶ nothing may ──▶ idle ──▶ look      when the source, a design, a checkpoint or a branch has changed, or the
- *                                               time has come for something that was held back
+ *     └────▶ nothing may ──▶ idle ──▶ look      when the source, a design, a checkpoint or a branch has changed, or an item
+ *                                               that was held back may start
  *
- * Returns the exit code: of the first pass with `once`, else that of the signal which ended it. A first pass that fails
- * rejects, because nothing was started; a later one is reported, and tried again.
+ * Returns the exit code of the first pass with `once`, else that of the signal. Rejects if the first pass fails; a later failure is
+ * reported, and the pass repeated.
  */
 export async function watch(options: WatchOptions): Promise<number> {
   const { interrupt, once, clock } = options;
@@ -80,7 +80,7 @@ export async function watch(options: WatchOptions): Promise<number> {
       const day = passes.at(-1)?.day ?? null;
       if (once && isIdle) options.onIdle({ held, day, nextLookMs: null });
       if (once || isStopped()) return endOf(passes, interrupt);
-      // What could start has counted as started: the next look finds something else, or nothing.
+      // Items that could start now count as started, so the next look finds other items, or none.
       if (isIdle) await idle(options, { project, held, day }, mark, report);
     } catch (error) {
       if (once || !hasLooked) throw error;
@@ -102,7 +102,7 @@ async function lookOnce(options: WatchOptions, project: Project, pipeline: Pipel
   return watchPass({ project, pipeline, parallel, maxCostPerDayUsd, nowMs, readiness });
 }
 
-/** By the list of open pull requests; one that is not in it may be merged, which is found out. */
+/** From the list of open pull requests. One that is not listed may be merged, so its item is looked at. */
 async function readinessIn(project: Project): Promise<Readiness> {
   if (!project.config.remote.pr.open) return () => null;
   const open = await (await project.hosts.forge()).openPullRequests();
@@ -115,7 +115,7 @@ async function readinessIn(project: Project): Promise<Readiness> {
   };
 }
 
-/** As a batch over all that is pending: what was run, and what was held back. */
+/** The exit code of all pending items: those that ran, and those held back. */
 function endOf(passes: readonly PassEnd[], interrupt: WatchOptions['interrupt']): number {
   const statuses = passes.flatMap(({ held, summary, canStart }) => [
     ...(summary?.items.map(({ status }) => status) ?? (canStart ? (['failed'] as const) : [])),
@@ -141,7 +141,7 @@ async function idle(
     try {
       if ((await watchMark(project, first)) !== first) return;
     } catch (error) {
-      // What can't be looked at is not unchanged, but nothing is started because of it.
+      // A failed look starts nothing.
       report(error);
     }
   }

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { glob, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withoutSequences } from '../../core/lines.ts';
@@ -60,6 +60,43 @@ export async function fileIn(path: string, folder: string): Promise<string | nul
   if (real === null || real === undefined || !inside || !isInside(inside, real)) return null;
   const found = await stat(real).catch(() => null);
   return found?.isFile() === true && found.size <= LARGEST_BYTES ? real : null;
+}
+
+/** Distinguishes the files that a command writes from those that existed before. */
+export interface WrittenFiles {
+  /** The texts of files that are new or changed. */
+  texts(): Promise<string[]>;
+  /** Removes files that didn't exist before. */
+  removeNew(): Promise<void>;
+}
+
+/**
+ * Call it before the command. `pattern` is a path or glob relative to the directory. Files outside the worktree are neither
+ * read nor removed, whatever the pattern or a symbolic link says.
+ */
+export async function watchWritten(directory: string, pattern: string, worktree: string): Promise<WrittenFiles> {
+  const statesNow = (): Promise<Map<string, string>> => statesOf(directory, pattern, worktree);
+  const before = await statesNow();
+  const changed = async (): Promise<string[]> =>
+    [...(await statesNow())].filter(([path, state]) => before.get(path) !== state).map(([path]) => path);
+  return {
+    texts: async () => await Promise.all((await changed()).map(async (path) => await reportText(path, worktree))),
+    async removeNew() {
+      for (const path of await changed()) if (!before.has(path)) await rm(path, { force: true });
+    },
+  };
+}
+
+async function statesOf(directory: string, pattern: string, worktree: string): Promise<Map<string, string>> {
+  const paths = /[*?[{]/.test(pattern) ? [] : [pattern];
+  if (paths.length === 0) for await (const path of glob(pattern, { cwd: directory })) paths.push(path);
+  const found = new Map<string, string>();
+  for (const path of paths.toSorted()) {
+    const place = await fileIn(resolve(directory, path), worktree);
+    const info = place === null ? null : await stat(place, { bigint: true }).catch(() => null);
+    if (place !== null && info !== null) found.set(place, `${info.ino}:${info.size}:${info.mtimeNs}:${info.ctimeNs}`);
+  }
+  return found;
 }
 
 const CASE_CHARS = 4_000;

@@ -118,3 +118,18 @@ ok 3 should throw
   ]);
   expect(parseTap(text, () => null)?.cases[0]?.name).toBe('should be strictly equal');
 });
+
+test('a subtest whose name is escaped is a suite, though node-tap counts it as a test of its own', () => {
+  const reading = read(`TAP version 14
+# Subtest: test/paths.js
+    # Subtest: file \\\\
+        ok 1 - root
+        ok 2 - drive
+        1..2
+    ok 1 - file \\\\ # time=1.2ms
+    1..1
+ok 1 - test/paths.js # time=3ms
+1..1
+# { total: 3, pass: 3 }`);
+  expect(reading?.cases.map(({ name }) => name)).toEqual(['file \\ > root', 'file \\ > drive']);
+});

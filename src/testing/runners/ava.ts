@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { loadMessage, type Reading } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
-import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
+import type { Runner, RunPlace } from '../runner.ts';
 import { optionsMatching, type TestScript } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
@@ -15,13 +15,10 @@ export const ava: Runner = {
   }),
   readsStdout: true,
 
-  async instrument(script) {
-    const changes = await changedCalls(script, 'ava', (call) => ({
-      remove: optionsMatching(call, /^(-[vtw]|--(tap|verbose|no-verbose|watch|color|no-color))$/),
-      first: ['--tap'],
-    }));
-    return { changes };
-  },
+  change: (call) => ({
+    remove: optionsMatching(call, /^(-[vtw]|--(tap|verbose|no-verbose|watch|color|no-color))$/),
+    first: ['--tap'],
+  }),
 
   async read(place, output, script) {
     const tap = parseTap(output.stdout, () => null);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { signOf } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { textsIn } from '../reports/report.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { chosenTests, isJavaScriptMissing, withPrintedErrors } from './javascript.ts';
 
@@ -20,13 +20,10 @@ export const bun: Runner = {
     return chosen === null ? null : { ...chosen, last: files.map((file) => `./${file}`) };
   },
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'bun', (call, index) => ({
-      remove: optionsMatching(call, /^--(watch|hot)$/, /^--reporter(-outfile)?(=|$)/),
-      first: ['--reporter=junit', `--reporter-outfile=${join(place.folder, `report-${index}.xml`)}`],
-    }));
-    return { changes };
-  },
+  change: (call, index, place) => ({
+    remove: optionsMatching(call, /^--(watch|hot)$/, /^--reporter(-outfile)?(=|$)/),
+    first: ['--reporter=junit', `--reporter-outfile=${join(place.folder, `report-${index}.xml`)}`],
+  }),
 
   async read(place, output) {
     const report = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place);

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { caseMessage, loadMessage } from '../reports/report.ts';
-import { type Ask, type Changes, changedCalls, type Runner } from '../runner.ts';
+import type { Ask, Changes, Runner } from '../runner.ts';
 import { optionsMatching, plainArguments, shellQuoted, type TestScript } from '../script.ts';
 
 /** The target of `tests/a.rs` and `tests/a/main.rs` is `a`. */
@@ -12,6 +12,8 @@ const INTEGRATION = /(?:^|\/)tests\/([^/]+?)(?:\.rs|\/main\.rs)$/;
 export const cargo: Runner = {
   name: 'cargo',
   worksHidden: true,
+  // Cargo prints target names on stderr and their results on stdout; the order of both is needed.
+  mergesStreams: true,
   leaves: ['Cargo.lock'],
   isMissingCode: isRustMissing,
   sign: (project) => (hasFile(project, /^Cargo\.toml$/) ? 'named' : null),
@@ -35,20 +37,13 @@ export const cargo: Runner = {
     };
   },
 
-  async instrument(script, place) {
-    return {
-      changes: await changedCalls(script, 'cargo', (call) => ({
-        remove: optionsMatching(call, /^--no-fail-fast$/),
-        first: ['--no-fail-fast'],
-      })),
-      // Cargo prints target names on stderr and their results on stdout; the order of both is needed.
-      mergesStreams: true,
-      env: {
-        CARGO_TERM_COLOR: 'never',
-        CARGO_TARGET_DIR: place.env.CARGO_TARGET_DIR ?? join(place.caches, 'cargo-target'),
-      },
-    };
-  },
+  change: (call) => ({ remove: optionsMatching(call, /^--no-fail-fast$/), first: ['--no-fail-fast'] }),
+  environment: async (_, { env, caches }) => ({
+    env: {
+      CARGO_TERM_COLOR: 'never',
+      CARGO_TARGET_DIR: env.CARGO_TARGET_DIR ?? join(caches, 'cargo-target'),
+    },
+  }),
 
   async read(place, output, script, ask) {
     const reading = parseLibtest(output.stdout);

@@ -2,7 +2,7 @@ import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseXml, type XmlElement } from '../reports/junit.ts';
 import { caseMessage, type Reading, textsIn, together, withUnexplained } from '../reports/report.ts';
-import { type Changes, changedCalls, type Runner } from '../runner.ts';
+import type { Changes, Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 import { compileFailures, isEachNamed, withFilesOfClasses } from './compiled.ts';
@@ -21,13 +21,13 @@ export const dotnet: Runner = {
     return { last: ['--filter', classes.map((name) => `FullyQualifiedName~.${name}.`).join('|')] };
   },
 
-  async instrument(script, { folder }) {
-    const changes = await changedCalls(script, 'dotnet', (call) => ({
-      remove: optionsMatching(call, /^--nologo$/, /^(-r|--results-directory)(=|$)/),
-      last: ['--logger', 'trx', '--results-directory', folder],
-    }));
-    return { changes, env: { DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1', DOTNET_CLI_UI_LANGUAGE: 'en' } };
-  },
+  change: (call, _, { folder }) => ({
+    remove: optionsMatching(call, /^--nologo$/, /^(-r|--results-directory)(=|$)/),
+    last: ['--logger', 'trx', '--results-directory', folder],
+  }),
+  environment: async () => ({
+    env: { DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1', DOTNET_CLI_UI_LANGUAGE: 'en' },
+  }),
 
   async read({ worktree, folder, pathInWorktree }, output) {
     const readings = (await textsIn(folder, /\.trx$/)).map(parseTrx).filter((reading) => reading !== null);

@@ -6,7 +6,7 @@ import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
 import { caseMessage, createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
-import { type Changes, changedCalls, type Runner } from '../runner.ts';
+import type { Changes, Runner } from '../runner.ts';
 import { optionsMatching, plainArguments, shellQuoted } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
@@ -22,7 +22,9 @@ export const go: Runner = {
   async usualCommand(_, project) {
     if (hasFile(project, /^go\.mod$/) || !hasFile(project, /^go\.work$/)) return 'go test ./...';
     // Without a module at the top, `./...` matches no package.
-    const used = project.texts['go.work'].replace(/\/\/.*$/gm, '').matchAll(/^\s*(?:use\s+)?(\.\/?[^\s()]*)\s*$/gm);
+    const used = project.texts['go.work']
+      .replace(/\/\/.*$/gm, '')
+      .matchAll(/^[ \t]*(?:use[ \t]+)?(\.\/?[^\s()]*)[ \t]*$/gm);
     const modules = [...used].map(([, path = '']) => `${path.replace(/\/$/, '')}/...`);
     return ['go test', ...modules.map(shellQuoted)].join(' ');
   },
@@ -36,25 +38,31 @@ export const go: Runner = {
     return { remove: plainArguments(call, FLAGS), last };
   },
 
-  async instrument(script, place, coverage) {
+  change(call, index, { folder }, { coverage }) {
+    const unlessGiven = (option: RegExp, ours: string): string[] =>
+      optionsMatching(call, option).length > 0 ? [] : [ours];
+    const profile = `-coverprofile=${join(folder, `profile-${index}.out`)}`;
+    return {
+      measures: coverage,
+      first: [
+        ...unlessGiven(/^--?json$/, '-json'),
+        ...(coverage ? unlessGiven(/^--?coverprofile/, profile) : []),
+        ...(coverage ? unlessGiven(/^--?coverpkg/, '-coverpkg=./...') : []),
+      ],
+    };
+  },
+
+  async environment({ calls }, { worktree, env }) {
     // Ignore a workspace file in a folder above the worktree.
-    const isOutside = place.env.GOWORK === undefined && !existsSync(join(place.worktree, 'go.work'));
-    const env: Record<string, string> = isOutside ? { GOWORK: 'off' } : {};
-    const changes = await changedCalls(script, 'go', (call, index) => {
-      const unlessGiven = (option: RegExp, ours: string): string[] =>
-        optionsMatching(call, option).length > 0 ? [] : [ours];
-      const profile = `-coverprofile=${join(place.folder, `profile-${index}.out`)}`;
-      return {
-        first: [
-          ...unlessGiven(/^--?json$/, '-json'),
-          ...(coverage ? unlessGiven(/^--?coverprofile/, profile) : []),
-          ...(coverage ? unlessGiven(/^--?coverpkg/, '-coverpkg=./...') : []),
-        ],
-      };
-    });
+    const isOutside = env.GOWORK === undefined && !existsSync(join(worktree, 'go.work'));
     // If a script such as make hides the command, the variable still reaches it.
-    if (changes.size === 0) env.GOFLAGS = `${place.env.GOFLAGS ?? ''} -json`.trim();
-    return { changes, env, measures: coverage && changes.size > 0 };
+    const isHidden = !calls.some(({ runner }) => runner === 'go');
+    return {
+      env: {
+        ...(isOutside ? { GOWORK: 'off' } : {}),
+        ...(isHidden ? { GOFLAGS: `${env.GOFLAGS ?? ''} -json`.trim() } : {}),
+      },
+    };
   },
 
   async read(place, output) {
@@ -178,7 +186,7 @@ function takeTest(cases: Map<string, GoCase>, key: string, event: GoEvent, outpu
 }
 
 function words(output: string): string {
-  return caseMessage(output.replace(/^\s*(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:FAIL|PASS|SKIP):).*\n?/gm, ''));
+  return caseMessage(output.replace(/^[ \t]*(?:=== (?:RUN|PAUSE|CONT|NAME)|--- (?:FAIL|PASS|SKIP):).*\n?/gm, ''));
 }
 
 /** The compiler's errors by package. Each block starts with `# example.com/m/a [example.com/m/a.test]`. */
@@ -268,7 +276,7 @@ function createGoModule(worktree: string) {
 
     /** The import path behind a package name in a file; null if the file doesn't import it. */
     importedAs(file: string, name: string): string | null {
-      const imports = textOf(file).matchAll(/^(?:import)?\s*(?:([\w.]+)\s+)?["`]([^"`\n]+)["`]\s*$/gm);
+      const imports = textOf(file).matchAll(/^(?:import)?[ \t]*(?:([\w.]+)[ \t]+)?["`]([^"`\n]+)["`][ \t]*$/gm);
       const found = [...imports].find(([, alias, imported = '']) => (alias ?? packageName(imported)) === name);
       return found?.[2] ?? null;
     },

@@ -1,19 +1,15 @@
 import { writeReporter } from '../reports/lines.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { packaged, readLines } from './javascript.ts';
 
 export const jasmine: Runner = {
   ...packaged('jasmine', /^--(no-color|verbose|fail-fast|parallel=\S+)$/, { configuration: /^jasmine\.(json|mjs)$/ }),
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'jasmine', async (call, index) => ({
-      remove: optionsMatching(call, /^--reporter=/),
-      first: [`--reporter=${await writeReporter(place, index, 'cjs', JASMINE_REPORTER)}`],
-    }));
-    return { changes };
-  },
-
+  change: async (call, index, place) => ({
+    remove: optionsMatching(call, /^--reporter=/),
+    first: [`--reporter=${await writeReporter(place, index, 'cjs', JASMINE_REPORTER)}`],
+  }),
   read: (place, output) => readLines(place, output),
 };
 

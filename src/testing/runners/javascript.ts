@@ -121,7 +121,7 @@ export async function readLines(
 }
 
 function saysWhy(message: string): boolean {
-  return MISSING.some((pattern) => message.search(pattern) >= 0) || /^\s*\w*Error\b/m.test(message);
+  return MISSING.some((pattern) => message.search(pattern) >= 0) || /^[ \t]*\w*Error\b/m.test(message);
 }
 
 const MOST_LINES = 30;
@@ -210,9 +210,14 @@ function isTypeScriptMissing(
   function specifiersIn(file: string): string[] {
     const path = join(worktree, pathInWorktree(file) ?? '');
     if (!SOURCE.test(path) || !existsSync(path)) return [];
-    const found = readFileSync(path, 'utf8').matchAll(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g);
-    return [...found].map(([, specifier = '']) => specifier);
+    return specifiersOf(readFileSync(path, 'utf8'));
   }
+}
+
+/** What a module imports, as written. */
+export function specifiersOf(text: string): string[] {
+  const found = text.matchAll(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g);
+  return [...found].map(([, specifier = '']) => specifier);
 }
 
 const EXTENSIONS = ['js', 'ts', 'tsx', 'jsx', 'mjs', 'cjs', 'mts', 'cts', 'json', 'vue', 'svelte'];

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { writeReporter } from '../reports/lines.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { chosenTests, packaged, readLines } from './javascript.ts';
 
@@ -21,29 +21,27 @@ export const jest: Runner = {
     return chosen === null ? null : { ...chosen, last: ['--runTestsByPath', ...files] };
   },
 
-  async instrument(script, place, coverage) {
-    const changes = await changedCalls(script, 'jest', async (call, index) => ({
-      remove: optionsMatching(call, OUR_FLAGS, OUR_VALUES),
-      // An option that takes a list would swallow the files after it, so the last option must not take one.
-      first: [
-        ...(coverage
-          ? [
-              '--coverageReporters=lcovonly',
-              `--coverageDirectory=${join(place.folder, `coverage-${index}`)}`,
-              '--coverage',
-            ]
-          : []),
-        '--reporters=default',
-        `--reporters=${await writeReporter(place, index, 'cjs', JEST_REPORTER)}`,
-        `--cacheDirectory=${join(place.caches, 'jest')}`,
-        // Otherwise a run without tests writes no report.
-        '--passWithNoTests',
-        '--ci',
-      ],
-    }));
-    return { changes, env: { CI: '1' }, measures: coverage };
-  },
-
+  change: async (call, index, place, { coverage }) => ({
+    measures: coverage,
+    remove: optionsMatching(call, OUR_FLAGS, OUR_VALUES),
+    // An option that takes a list would swallow the files after it, so the last option must not take one.
+    first: [
+      ...(coverage
+        ? [
+            '--coverageReporters=lcovonly',
+            `--coverageDirectory=${join(place.folder, `coverage-${index}`)}`,
+            '--coverage',
+          ]
+        : []),
+      '--reporters=default',
+      `--reporters=${await writeReporter(place, index, 'cjs', JEST_REPORTER)}`,
+      `--cacheDirectory=${join(place.caches, 'jest')}`,
+      // Otherwise a run without tests writes no report.
+      '--passWithNoTests',
+      '--ci',
+    ],
+  }),
+  environment: async () => ({ env: { CI: '1' } }),
   read: (place, output) => readLines(place, output),
 };
 

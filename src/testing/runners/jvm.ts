@@ -4,7 +4,7 @@ import type { LoadFailure, RunnerName } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { withUnexplained } from '../reports/report.ts';
-import { type Changes, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type CallChange, optionsMatching, type RunnerCall } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 import { compileFailures, isEachNamed, withFilesOfClasses } from './compiled.ts';
@@ -22,7 +22,7 @@ export const maven: Runner = {
       '-DfailIfNoTests=false',
       '-Dsurefire.failIfNoSpecifiedTests=false',
     ]),
-  instrument: async (script) => ({ changes: await atEnd(script, 'maven', '-B', '-fae') }),
+  change: (call) => atEnd(call, '-B', '-fae'),
 };
 
 export const gradle: Runner = {
@@ -32,7 +32,7 @@ export const gradle: Runner = {
     /^(:?[\w-]+)*:?test$/.test(call.words.at(-1)?.text ?? '')
       ? selectedClasses(files, (classes) => classes.flatMap((name) => ['--tests', name]))
       : null,
-  instrument: async (script) => ({ changes: await atEnd(script, 'gradle', '--continue', '--console=plain') }),
+  change: (call) => atEnd(call, '--continue', '--console=plain'),
 };
 
 function jvm(
@@ -55,10 +55,8 @@ function jvm(
   };
 }
 
-function atEnd(script: Parameters<typeof changedCalls>[0], runner: RunnerName, ...options: string[]) {
-  const missing = (call: RunnerCall): string[] =>
-    options.filter((option) => optionsMatching(call, new RegExp(`^${option}$`)).length === 0);
-  return changedCalls(script, runner, (call) => ({ last: missing(call) }));
+function atEnd(call: RunnerCall, ...options: string[]): CallChange {
+  return { last: options.filter((option) => optionsMatching(call, new RegExp(`^${option}$`)).length === 0) };
 }
 
 function selectedClasses(files: readonly string[], options: (classes: string[]) => string[]): CallChange | null {

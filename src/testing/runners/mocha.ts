@@ -1,5 +1,5 @@
 import { writeReporter } from '../reports/lines.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { packaged, readLines } from './javascript.ts';
 
@@ -9,14 +9,10 @@ const FLAGS =
 export const mocha: Runner = {
   ...packaged('mocha', FLAGS, { configuration: /^\.mocharc\./, programs: ['_mocha'] }),
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'mocha', async (call, index) => ({
-      remove: optionsMatching(call, /^(-w|--watch)$/, /^(-R|--reporter|-O|--reporter-options?)(=|$)/),
-      first: [`--reporter=${await writeReporter(place, index, 'cjs', MOCHA_REPORTER)}`],
-    }));
-    return { changes };
-  },
-
+  change: async (call, index, place) => ({
+    remove: optionsMatching(call, /^(-w|--watch)$/, /^(-R|--reporter|-O|--reporter-options?)(=|$)/),
+    first: [`--reporter=${await writeReporter(place, index, 'cjs', MOCHA_REPORTER)}`],
+  }),
   read: (place, output) => readLines(place, output),
 };
 

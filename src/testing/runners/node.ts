@@ -4,7 +4,7 @@ import { join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { writeReporter } from '../reports/lines.ts';
 import type { PathInWorktree } from '../reports/report.ts';
-import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import {
   type Edit,
   edited,
@@ -15,7 +15,7 @@ import {
   type TestScript,
 } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines } from './javascript.ts';
+import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
 
 const NODE = /^(node|nodejs|tsx)$/;
 const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
@@ -30,26 +30,24 @@ export const node: Runner = {
   headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),
 
-  async instrument(script, place, coverage, ask) {
-    const changes = await changedCalls(script, 'node', async (call, index) => {
-      const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
-      const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
-      const reporters = [
-        ['spec', 'stdout'],
-        [pathToFileURL(reporter).href, `${reporter}.out`],
-        ...(coverage ? [['lcov', join(place.folder, `coverage-${index}.info`)]] : []),
-      ];
-      return {
-        remove: [...optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/), ...patterns.keys()],
-        last: [...patterns.values()],
-        first: [
-          // Source maps make coverage refer to the original files.
-          ...(coverage ? ['--experimental-test-coverage', '--enable-source-maps'] : []),
-          ...reporters.flatMap(([name, to]) => [`--test-reporter=${name}`, `--test-reporter-destination=${to}`]),
-        ],
-      };
-    });
-    return { changes, measures: coverage };
+  async change(call, index, place, { coverage, ask }) {
+    const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
+    const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
+    const reporters = [
+      ['spec', 'stdout'],
+      [pathToFileURL(reporter).href, `${reporter}.out`],
+      ...(coverage ? [['lcov', join(place.folder, `coverage-${index}.info`)]] : []),
+    ];
+    return {
+      measures: coverage,
+      remove: [...optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/), ...patterns.keys()],
+      last: [...patterns.values()],
+      first: [
+        // Source maps make coverage refer to the original files.
+        ...(coverage ? ['--experimental-test-coverage', '--enable-source-maps'] : []),
+        ...reporters.flatMap(([name, to]) => [`--test-reporter=${name}`, `--test-reporter-destination=${to}`]),
+      ],
+    };
   },
 
   read: readNode,
@@ -63,19 +61,16 @@ async function readNode(place: RunPlace, output: RunOutput, script: TestScript):
 
 /** A wrapper around Node's own runner that accepts reporters by path. */
 export const borp: Runner = {
-  ...packaged('borp', /^-[oCTw]|--(only|coverage|check-coverage|no-typescript|expose-gc)$/, {
+  ...packaged('borp', /^(-[oCTw]|--(only|coverage|check-coverage|no-typescript|expose-gc))$/, {
     configuration: /^\.borp\.ya?ml$/,
   }),
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'borp', async (call, index) => {
-      const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
-      return {
-        remove: optionsMatching(call, /^(-w|--watch)$/, /^(-r|--reporter)(=|$)/),
-        first: ['--reporter=spec', `--reporter=${reporter}:${reporter}.out`],
-      };
-    });
-    return { changes };
+  async change(call, index, place) {
+    const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
+    return {
+      remove: optionsMatching(call, /^(-w|--watch)$/, /^(-r|--reporter)(=|$)/),
+      first: ['--reporter=spec', `--reporter=${reporter}:${reporter}.out`],
+    };
   },
 
   read: readNode,
@@ -90,7 +85,6 @@ function startedBy(names: readonly string[], at: number): { program: number; isT
   return { program: next, isTest: names.slice(at + 1, next).includes('--test') };
 }
 
-const IMPORTS = /(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
 const MOST_READ = 40;
 
 /**
@@ -119,7 +113,7 @@ async function importsNodeTest(file: string, read: (path: string) => Promise<str
   for (let path = waiting.shift(); path !== undefined && seen.size < MOST_READ; path = waiting.shift()) {
     if (seen.has(path)) continue;
     seen.add(path);
-    const imports = [...(await read(path)).matchAll(IMPORTS)].map(([, specifier = '']) => specifier);
+    const imports = specifiersOf(await read(path));
     if (imports.includes('node:test')) return true;
     const folder = posix.dirname(path);
     waiting.push(...imports.filter((one) => one.startsWith('.')).map((one) => posix.join(folder, one)));

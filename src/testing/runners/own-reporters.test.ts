@@ -27,7 +27,7 @@ async function reported(runner: Runner, script: string, use: (reporter: string) 
   const pathInWorktree = createPathInWorktree(root);
   const place = { worktree: root, pathInWorktree, env: {}, folder, caches: folder, report: null };
   const ask = async () => ({ stdout: '', stderr: '', exitCode: 0 });
-  await runner.instrument(testScript(script), place, false, ask);
+  for (const call of testScript(script).calls) await runner.change?.(call, 0, place, { coverage: false, ask });
   await use(join(folder, `reporter-0.${runner === jest ? 'cjs' : 'mjs'}`));
   return brief(await runner.read(place, { stdout: '', stderr: '', exitCode: 1 }, testScript(script), ask));
 }

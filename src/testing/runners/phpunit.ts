@@ -4,7 +4,7 @@ import type { LoadFailure } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
-import { type Changes, changedCalls, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { optionsMatching, plainArguments, programNamed } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
@@ -25,13 +25,10 @@ export const phpunit: Runner = {
     return { remove: plainArguments(call, /^--(colors|testdox|verbose|debug|no-[\w-]+|stop-on-\w+)$/), last: files };
   },
 
-  async instrument(script, { folder }) {
-    const changes = await changedCalls(script, 'phpunit', (call, index) => ({
-      remove: optionsMatching(call, /^$/, /^--log-junit(=|$)/),
-      first: ['--log-junit', join(folder, `report-${index}.xml`)],
-    }));
-    return { changes };
-  },
+  change: (call, index, { folder }) => ({
+    remove: optionsMatching(call, /^$/, /^--log-junit(=|$)/),
+    first: ['--log-junit', join(folder, `report-${index}.xml`)],
+  }),
 
   async read(place, output) {
     const reading = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place, { byClass: true });

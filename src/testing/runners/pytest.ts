@@ -43,7 +43,7 @@ export const pytest: Runner = {
     return chosen.length === 0 ? null : { remove: plainArguments(call, FLAGS), last: chosen };
   },
 
-  async instrument(script, place, coverage, ask) {
+  async environment(script, place, { coverage, ask }) {
     const options = [
       `--junitxml=${join(place.folder, 'report.xml')}`,
       '--override-ini=junit_family=xunit1',

@@ -1,6 +1,6 @@
 import type { LoadFailure, TestCase } from '../port.ts';
 import { parseTap } from '../reports/tap.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
 
@@ -11,13 +11,10 @@ export const qunit: Runner = {
   ...packaged('qunit', /^--(watch|trace-deprecation)$/, { packages: ['qunit', 'qunitjs'] }),
   readsStdout: true,
 
-  async instrument(script) {
-    const changes = await changedCalls(script, 'qunit', (call) => ({
-      remove: optionsMatching(call, /^(-w|--watch)$/, /^--reporter(=|$)/),
-      first: ['--reporter', 'tap'],
-    }));
-    return { changes };
-  },
+  change: (call) => ({
+    remove: optionsMatching(call, /^(-w|--watch)$/, /^--reporter(=|$)/),
+    first: ['--reporter', 'tap'],
+  }),
 
   async read({ pathInWorktree }, output) {
     const tap = parseTap(output.stdout, () => null);

@@ -42,8 +42,11 @@ async function instrumented(runner: Runner, script: string, coverage = false, an
     report: null,
   };
   const ask = async () => ({ stdout: answer, stderr: '', exitCode: 0 });
-  const { changes = new Map() } = await runner.instrument(testScript(script), place, coverage, ask);
-  return withCallsChanged(script, changes).replaceAll(folder, '$R');
+  const calls = testScript(script).calls.filter(({ runner: name }) => name === runner.name);
+  const changes = calls.map(
+    async (call, index) => [call, (await runner.change?.(call, index, place, { coverage, ask })) ?? {}] as const,
+  );
+  return withCallsChanged(script, new Map(await Promise.all(changes))).replaceAll(folder, '$R');
 }
 
 describe('files are chosen where the runner can', () => {

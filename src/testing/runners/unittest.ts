@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { linesIn } from '../reports/lines.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { isTestOf } from '../test-files.ts';
 import { isPythonMissing, pythonFor } from './pytest.ts';
 
@@ -35,19 +35,15 @@ export const unittest: Runner = {
     return { last: files.flatMap((file) => ['-k', `*${posix.basename(file, '.py')}.*`]) };
   },
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'unittest', async ({ words, head }, index) => {
-      const program = join(place.folder, `unittest-${index}.py`);
-      await writeFile(program, UNITTEST_PROGRAM);
-      const named = [words[head - 1], words[head]].filter((word) => word !== undefined);
-      return { remove: named, first: [program] };
-    });
-    return { changes, env: { PYTHONDONTWRITEBYTECODE: '1' } };
+  async change({ words, head }, index, { folder }) {
+    const program = join(folder, `unittest-${index}.py`);
+    await writeFile(program, UNITTEST_PROGRAM);
+    const named = [words[head - 1], words[head]].filter((word) => word !== undefined);
+    return { remove: named, first: [program] };
   },
 
-  async read({ folder, pathInWorktree }) {
-    return await linesIn(folder, pathInWorktree);
-  },
+  environment: async () => ({ env: { PYTHONDONTWRITEBYTECODE: '1' } }),
+  read: ({ folder, pathInWorktree }) => linesIn(folder, pathInWorktree),
 };
 
 const UNITTEST_PROGRAM = `import json, os, sys, unittest

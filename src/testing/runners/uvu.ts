@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { writeReporter } from '../reports/lines.ts';
-import { changedCalls, type Runner } from '../runner.ts';
+import type { Runner } from '../runner.ts';
 import { plainArguments } from '../script.ts';
 import { packaged, readLines } from './javascript.ts';
 
@@ -19,12 +19,7 @@ export const uvu: Runner = {
     return { remove, last: [folder, `^(${names.join('|')})$`] };
   },
 
-  async instrument(script, place) {
-    const changes = await changedCalls(script, 'uvu', async (_, index) => ({
-      last: ['-r', await writeReporter(place, index, 'cjs', UVU_HOOK)],
-    }));
-    return { changes };
-  },
+  change: async (_, index, place) => ({ last: ['-r', await writeReporter(place, index, 'cjs', UVU_HOOK)] }),
 
   async read(place, output, script) {
     // uvu prints paths relative to the folder it is given.

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { installedMajor } from '../project.ts';
 import { writeReporter } from '../reports/lines.ts';
-import { changedCalls, type Runner, type RunPlace } from '../runner.ts';
+import type { Runner, RunPlace } from '../runner.ts';
 import { optionsMatching } from '../script.ts';
 import { chosenTests, packaged, readLines } from './javascript.ts';
 
@@ -21,32 +21,29 @@ export const vitest: Runner = {
 
   select: (call, files) => chosenTests(call, files, FLAGS),
 
-  async instrument(script, place, coverage) {
+  async change(call, index, place, { coverage }) {
     // Keep caches out of the worktree.
     const isCaching = ((await installedMajor(place.worktree, 'vitest')) ?? 0) >= 5;
     const caches = isCaching ? [`--fsModuleCachePath=${join(place.caches, 'vitest')}`, '--no-cache'] : [];
-    let measures = false;
-    const changes = await changedCalls(script, 'vitest', async (call, index) => {
-      const verb = call.words[call.head];
-      const measuring = coverage ? await coverageArguments(place, index) : [];
-      measures ||= measuring.length > 0;
-      const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
-      return {
-        remove: [...optionsMatching(call, OUR_FLAGS, OUR_VALUES), ...(isWatching ? [verb] : [])],
-        last: [
-          ...(verb?.text === 'run' ? [] : ['--run']),
-          // Otherwise older versions write no report if there are no tests.
-          '--passWithNoTests',
-          '--reporter=default',
-          `--reporter=${await writeReporter(place, index, 'mjs', VITEST_REPORTER)}`,
-          ...caches,
-          ...measuring,
-        ],
-      };
-    });
-    return { changes, env: { CI: '1' }, measures };
+    const verb = call.words[call.head];
+    const measuring = coverage ? await coverageArguments(place, index) : [];
+    const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
+    return {
+      measures: measuring.length > 0,
+      remove: [...optionsMatching(call, OUR_FLAGS, OUR_VALUES), ...(isWatching ? [verb] : [])],
+      last: [
+        ...(verb?.text === 'run' ? [] : ['--run']),
+        // Otherwise older versions write no report if there are no tests.
+        '--passWithNoTests',
+        '--reporter=default',
+        `--reporter=${await writeReporter(place, index, 'mjs', VITEST_REPORTER)}`,
+        ...caches,
+        ...measuring,
+      ],
+    };
   },
 
+  environment: async () => ({ env: { CI: '1' } }),
   read: (place, output) => readLines(place, output),
 };
 

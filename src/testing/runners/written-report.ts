@@ -3,14 +3,13 @@ import { dependsOn, installedMajor } from '../project.ts';
 import { isFileIn, junitReports } from '../reports/junit.ts';
 import { loadMessage, type Reading, together, withUnexplained } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
-import { type Ask, changedCalls, type Report, type Runner, type RunOutput, type RunPlace } from '../runner.ts';
+import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { optionsMatching, type RunnerCall, shellQuoted } from '../script.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
 
 /** For any command that writes JUnit XML. */
 export const junit: Runner = {
   name: 'junit',
-  instrument: async () => ({}),
   async read(place, output, _script, ask) {
     return await gathered(junitReports((await place.report?.()) ?? [], place), place, output, ask);
   },
@@ -29,22 +28,18 @@ export const tap: Runner = {
   readsStdout: true,
   usualCommand: async (_, project) => (dependsOn(project, ['tape']) ? "tape 'test/**/*.js'" : 'tap'),
 
-  async instrument(script, { worktree }) {
-    // Coverage is turned off, because too little of it makes node-tap fail.
+  async change(call, _, { worktree }) {
+    if (isTape(call)) return {};
     const isRenamed = ((await installedMajor(worktree, 'tap')) ?? TAP_RENAMED) >= TAP_RENAMED;
-    const changes = await changedCalls(script, 'tap', (call) =>
-      isTape(call)
-        ? {}
-        : {
-            remove: optionsMatching(
-              call,
-              /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
-              /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
-            ),
-            first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
-          },
-    );
-    return { changes };
+    return {
+      remove: optionsMatching(
+        call,
+        /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
+        /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
+      ),
+      // Coverage is turned off, because too little of it makes node-tap fail.
+      first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
+    };
   },
 
   async read(place, output, script, ask) {

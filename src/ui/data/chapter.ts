@@ -9,7 +9,7 @@ import type { Block, Chapter, Tone } from '../api.ts';
 
 export type ItemAgentosEvent = Extract<AgentosEvent, { item: string }>;
 
-/** What the audit file of an item in one run says, in its order; empty where there is no such file. */
+/** The events in the audit file of an item in one run; none if there is no such file. */
 export async function auditedEvents(run: RunPaths, workflow: WorkflowName, id: ItemId): Promise<ItemAgentosEvent[]> {
   const text = await readFile(run.audit(workflow, id), 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => {
@@ -18,19 +18,19 @@ export async function auditedEvents(run: RunPaths, workflow: WorkflowName, id: I
   });
 }
 
-/** Written by this program, by this version or another: who reads a field of it has to bear that it is missing. */
+/** Another version of this program may have written it, so any other field may be missing. */
 function isEvent(value: unknown): value is ItemAgentosEvent {
   return typeof value === 'object' && value !== null && 'type' in value && 'at' in value && 'item' in value;
 }
 
-/** Who answered for a step, how long it took and what it cost; several calls are added up. Nothing where there were none. */
+/** The models, time and cost of the calls of some steps, added up; none without calls. */
 export function callFacts(calls: readonly Call[], steps: RegExp): string[] {
   const own = calls.filter(({ step }) => steps.test(step));
   if (own.length === 0) return [];
   const models = [...new Set(own.map(({ model }) => model))].join(', ');
   const durationMs = own.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
   const isPriced = own.every(({ costUsd }) => costUsd !== null);
-  // A command, or an agent with its own login, says nothing of what it used.
+  // A command, or an agent with its own login, does not report its usage.
   const isMetered = own.some(({ inputTokens, outputTokens }) => inputTokens + outputTokens > 0);
   const usd = own.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
   return [
@@ -51,7 +51,7 @@ export function verdictGist(verdict: string | null, tiers: readonly number[]): s
   return `${verdict ?? 'no verdict'}: ${found.join(', ') || 'no findings'}`;
 }
 
-/** The calls of a step: asked again, and in rounds with tools. */
+/** Matches the calls of a step, including repeated ones and rounds with tools. */
 export function callsOfStep(step: string): RegExp {
   return new RegExp(`^(?:${step})(?:-again)?(?:\\.\\d+)?$`);
 }
@@ -60,7 +60,7 @@ export function points(title: string, given: readonly string[]): Block[] {
   return given.length === 0 ? [] : [{ type: 'points', title, points: given }];
 }
 
-/** Every finding with the rounds in which it was raised and settled, as the last review, revision or decision left it. */
+/** The final ledger: every finding, and the rounds in which it was raised and settled. */
 export function ledgerChapter(events: readonly ItemAgentosEvent[], title: string): Chapter[] {
   const last = events.findLast((event) => event.type === 'ledger-updated');
   if (last?.type !== 'ledger-updated' || last.findings.length === 0) return [];

@@ -21,14 +21,14 @@ export interface CodeFacts {
   /** Of the implementation, over all its runs. */
   events: readonly ItemAgentosEvent[];
   calls: readonly Call[];
-  /** By round; what the reviewer wrote is kept while the implementation is unfinished. */
+  /** By round. Only an unfinished implementation has them. */
   reviews: readonly { round: number; text: string }[];
   git: Git;
   /** The path of the report on its branch. */
   report: string;
 }
 
-/** What gates look at: the tests before the code, the code, and the tests without it. */
+/** What the gates check: the tests before the code, with the code, and without it. */
 type Group = 'red' | 'green' | 'reverse';
 const GROUPS: Record<GateName, Group> = {
   tests: 'red',
@@ -45,14 +45,14 @@ const TITLES: Record<Group, string> = {
 };
 
 /**
- * How a design became a branch. A resumed item tells again what it takes from its checkpoint, so that each chapter has one key
- * and a later one takes the place of an earlier.
+ * How a design became a branch. A resumed item repeats the events of its checkpoint, so a later chapter replaces an earlier one with
+ * the same key.
  */
 export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
   const { events, calls, reviews } = facts;
   const chapters = new Map<string, Chapter>();
   const put = (chapter: Chapter): void => void chapters.set(chapter.key, { ...chapters.get(chapter.key), ...chapter });
-  /** What was written last: gates that follow are about it. */
+  /** The last step that wrote something: the following gates are about it. */
   let written = '';
   for (const event of events) {
     const { at } = event;
@@ -114,7 +114,7 @@ export async function codeChapters(facts: CodeFacts): Promise<Chapter[]> {
 
 type Of<Type extends ItemAgentosEvent['type']> = Extract<ItemAgentosEvent, { type: Type }>;
 
-/** A commit with what it changes; the report as it is read. */
+/** A commit with its diff, or the report as a document. */
 async function committed(
   { what, branch, commit }: Of<'committed'>,
   { git, report }: CodeFacts,
@@ -129,7 +129,7 @@ async function committed(
   return { ...chapter, title: `The ${what}, as committed`, blocks };
 }
 
-/** The chapter on these tests after what was written last, as it is so far. */
+/** The current chapter for these gates after the last writing step. */
 function chapterOf(
   chapters: ReadonlyMap<string, Chapter>,
   group: Group,

@@ -17,12 +17,12 @@ import { documentBlocks, documentDiff } from './tree.ts';
 
 interface DesignFacts {
   versions: readonly Version[];
-  /** Of the workflow that wrote them. */
+  /** The events of the workflow that wrote the versions. */
   events: readonly ItemAgentosEvent[];
   calls: readonly Call[];
 }
 
-/** How an issue, or a brief, became a document: drafts with what changed, reviews, decisions, and how it ended. */
+/** How an issue or brief became a document: drafts with their changes, reviews, decisions, and the end. */
 export function designChapters({ versions, events, calls }: DesignFacts): Chapter[] {
   const times = new Map(
     events.flatMap((event) => (event.type === 'file-written' ? [[event.path, event.at] as const] : [])),
@@ -45,7 +45,7 @@ export function designChapters({ versions, events, calls }: DesignFacts): Chapte
             blocks: changes(issue, version),
           });
         issue = version;
-        // What follows is designed for another text.
+        // The following drafts are for the new text.
         round = 0;
         draft = null;
         break;
@@ -80,7 +80,7 @@ function changes(before: Version | null, after: Version): Block[] {
   return file === null || before === null ? [] : [{ type: 'diff', title: `Since ${before.path}`, files: [file] }];
 }
 
-/** What the mechanical checks said of the draft as it went to the reviewer. */
+/** The results of the mechanical checks of the draft that the reviewer got. */
 function checksOf(events: readonly ItemAgentosEvent[], round: number): { gist: string; tone: Tone; blocks: Block[] } {
   const last = events.findLast((event) => event.type === 'draft-checked' && event.round === round);
   if (last?.type !== 'draft-checked') return { gist: '', tone: 'plain', blocks: [] };
@@ -119,7 +119,7 @@ function decision(begun: Begun, { text }: Version): Chapter {
   return { ...begun, title: 'Decision', tone, gist: `${chosen} by ${by}`, blocks: documentBlocks(text), isOpen: true };
 }
 
-/** A final version is the approved document, or the record why nothing was approved. */
+/** A final version is the approved document, or the record of why there is none. */
 function ending(text: string): Pick<Chapter, 'title' | 'tone' | 'gist'> {
   const { fields } = readFrontMatter(text);
   const said = (name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');

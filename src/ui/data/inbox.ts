@@ -11,15 +11,15 @@ import type { InboxItem, QuestionDetail } from '../api.ts';
 import { codeReviews, versionsIn } from './item-versions.ts';
 import { documentBlocks, patchFiles } from './tree.ts';
 
-/** What waits for a person. */
+/** The items that wait for a person. */
 export interface Inbox {
-  /** Over all runs: those that wait longest first, what was decided on last. */
+  /** Over all runs, the longest waiting first, decided ones last. */
   items: () => Promise<InboxItem[]>;
-  /** How many wait for a decision. It is asked for every second, and reads only the journals that changed. */
+  /** How many wait for a decision. Called every second, so it reads only journals that changed. */
   count: () => number;
 }
 
-/** What items cost is in the summaries of all runs, and changes when a run ends. */
+/** How long costs are cached: they come from the summaries of all runs, and change only when a run ends. */
 const HISTORIES_MS = 5_000;
 
 export function createInbox({ paths }: Project): Inbox {
@@ -65,7 +65,7 @@ function inboxItem(
   };
 }
 
-/** What led to the question: the draft, or the change, and the review of it. Null: it does not wait. */
+/** The draft or change that led to the question, and its review. Null: it does not wait. */
 export async function questionDetail(project: Project, stage: string, id: string): Promise<QuestionDetail | null> {
   const workflow = WORKFLOWS.find((one) => one === stage);
   if (workflow === undefined || !isItemId(id)) return null;

@@ -2,9 +2,9 @@ import { open, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ItemId } from '../../core/ids.ts';
 import { isInside, type Paths, shownPath } from '../../core/paths.ts';
-import type { VersionKind } from '../../workflow/lineage.ts';
+import { parseVersionName, type VersionKind } from '../../workflow/lineage.ts';
 
-/** A document on the way of an item, as it was stored. */
+/** A stored version of an item's document. */
 export interface Version {
   number: number;
   kind: VersionKind;
@@ -18,12 +18,12 @@ export interface Version {
 const MOST_BYTES = 1 << 20;
 const MOST_VERSIONS = 200;
 
-/** The versions in one folder of the lineage, oldest first; none where there is no such folder, or it leads elsewhere. */
+/** The versions in one folder of the lineage, oldest first; none if there is no such folder, or it is a link to another place. */
 export async function versionsIn(paths: Paths, folder: string): Promise<Version[]> {
   const names = await readdir(folder).catch(() => []);
   const known = names.flatMap((name) => {
-    const [, number, kind] = /^(\d{3,6})-(issue|draft|verdict|final)\.md$/.exec(name) ?? [];
-    return kind === undefined ? [] : [{ name, number: Number(number), kind: kind as VersionKind }];
+    const version = parseVersionName(name);
+    return version === null ? [] : [{ name, ...version }];
   });
   const versions: Version[] = [];
   for (const { name, number, kind } of known.sort((a, b) => a.number - b.number).slice(-MOST_VERSIONS)) {
@@ -33,7 +33,7 @@ export async function versionsIn(paths: Paths, folder: string): Promise<Version[
   return versions;
 }
 
-/** What the code reviewer wrote of an unfinished implementation or reaction, by round. */
+/** The code reviews of an unfinished implementation or reaction, by round. */
 export async function codeReviews(
   paths: Paths,
   workflow: 'implement' | 'react',
@@ -50,7 +50,7 @@ export async function codeReviews(
   return reviews;
 }
 
-/** A text below a folder: no link leads out of it, and no more is read than a person would. Null: it is not there. */
+/** A text below a folder, up to a maximum length. Null: it is missing, or a link leads out of the folder. */
 export async function readBelow(folder: string, path: string): Promise<{ text: string; at: string } | null> {
   try {
     if (!isInside(await realpath(folder), await realpath(path))) return null;

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { addUsage } from '../../core/money.ts';
-import { outlookOf } from '../../core/outlook.ts';
+import { outlookOf } from '../../core/progress.ts';
 import type { Spending } from '../../core/timeline.ts';
 import { runIds } from '../../run/history/run-history.ts';
 import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
@@ -8,19 +8,19 @@ import type { Project } from '../../run/project.ts';
 import type { Money } from '../api.ts';
 import type { Runs } from './runs.ts';
 
-/** The newest runs say most; a page must not read for seconds. */
+/** The newest runs matter most, and a page must not take seconds. */
 const MOST_RUNS = 100;
 const MOST_BYTES = 64 << 20;
 const MOST_ITEMS = 200;
 
-/** What one run paid, as far as the page needs it. */
+/** The costs of one run. */
 interface RunMoney {
   run: Money['runs'][number];
   spending: readonly Spending[];
   items: readonly { id: string; title: string; costUsd: number }[];
 }
 
-/** What was paid, over the newest runs; of those that have ended it is read once. */
+/** The costs of the newest runs. Runs that have ended are read once. */
 export function createMoney(project: Project, runs: Runs): { read(nowMs: number): Promise<Money> } {
   const { paths, config } = project;
   const ended = new Map<string, RunMoney>();
@@ -71,7 +71,7 @@ export function createMoney(project: Project, runs: Runs): { read(nowMs: number)
   };
 }
 
-/** By hour, role and model, the earliest first. */
+/** Summed by hour, role and model, the earliest first. */
 function added(rows: readonly Spending[]): Spending[] {
   const sums = new Map<string, Spending>();
   for (const row of rows) {
@@ -90,7 +90,7 @@ function added(rows: readonly Spending[]): Spending[] {
 
 function dearest(runs: readonly RunMoney[]): Money['items'] {
   const items = new Map<string, Money['items'][number]>();
-  // The newest run knows the title as it is now.
+  // The newest run has the current title.
   for (const { id, title, costUsd } of runs.flatMap((run) => run.items)) {
     const before = items.get(id);
     items.set(id, { id, title: before?.title || title, costUsd: (before?.costUsd ?? 0) + costUsd });

@@ -25,9 +25,9 @@ import { createMoney } from './money.ts';
 import { createRuns, type Runs } from './runs.ts';
 import { storyOf } from './story.ts';
 
-/** What the pages show, by the path that they ask for. */
+/** The responses to the pages' requests, by path. */
 export interface Pages {
-  /** Null: there is no such thing. */
+  /** Null: not found. */
   get(path: string): Promise<Answers[keyof Answers] | null>;
   overview(): Promise<Overview>;
   runs: Runs;
@@ -44,7 +44,7 @@ export function createPages({ project, version, readOnly, writtenAt }: PagesOpti
   const { paths, git } = project;
   const runs = createRuns(project);
   const { items: waitingNow, count } = createInbox(project);
-  // A report is of one moment: what is put together from all runs is read once for all its items.
+  // A report shows one moment, so what is collected from all runs is read once for all its items.
   const isReport = writtenAt !== null;
   const inbox = isReport ? once(waitingNow) : waitingNow;
   const standingsNow = (): Promise<Standing[]> => standings(project);
@@ -107,7 +107,7 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** As `runIdOf` makes them: no other name of a folder is looked at. */
+/** As made by `runIdOf`. Folders with other names are ignored. */
 const RUN_ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
 
 export function isRunId(text: string): boolean {
@@ -139,7 +139,7 @@ async function shownContext(project: Project, id: string): Promise<ShownContext 
   };
 }
 
-/** The commit that an approved LLD was made for; null: the checkout's is as good as any. */
+/** The commit that an approved LLD was made for; null: unknown. */
 async function designedAt({ paths }: Project, id: ItemId): Promise<string | null> {
   const lld = await readBelow(paths.llds, paths.lld(id));
   const commit = lld === null ? null : readFrontMatter(lld.text).fields['baseCommit'];
@@ -158,13 +158,13 @@ async function transcriptOf(
   return file === undefined ? null : transcriptLines(await readTranscript(file)).slice(0, MOST_TRANSCRIPT_LINES);
 }
 
-/** For all that leaves this program: keys and tokens, and whatever in our environment is called like a secret. */
+/** Masks keys, tokens, and every variable of our environment that is named like a secret. */
 export function maskAll({ env, mask }: Project): (text: string) => string {
   const others = createMask(secretsIn(env));
   return (text) => others(mask(text));
 }
 
-/** Every issue in the column where it stands. */
+/** Every issue with its column. */
 function boardItems(standings: readonly Standing[], isOpened: (id: string) => boolean): BoardItem[] {
   return standings.map((standing) => {
     const { id, title, labels, costUsd, lastRun, state } = standing;

@@ -1,10 +1,8 @@
 import { stat } from 'node:fs/promises';
-import type { AgentosEvent } from '../../core/events.ts';
-import { parseJson } from '../../core/json.ts';
-import { foldEvent, newRunState, type RunState } from '../../core/run-state.ts';
+import { newRunState, type RunState } from '../../core/run-state.ts';
 import { readPiece } from '../../run/history/follow.ts';
 import {
-  isFolded,
+  foldLines,
   type RunRecord,
   readRecord,
   readSummary,
@@ -14,22 +12,22 @@ import {
 import type { Project } from '../../run/project.ts';
 import type { RunBrief } from '../api.ts';
 
-/** A run's events folded, and how far. It is folded on when it is asked for again. */
+/** The folded events of a run. New events are added at each request. */
 export interface FoldedRun {
   record: RunRecord;
   state: RunState;
-  /** Bytes of its events that are in it. */
+  /** How many bytes of the events are folded. */
   offset: number;
 }
 
-/** The runs of a repository, each read once and then only as far as it has grown. */
+/** The runs of a repository. Each is read once, and later only its new events. */
 export interface Runs {
-  /** The newest first, at most so many. */
+  /** The newest first. */
   briefs(most?: number): Promise<RunBrief[]>;
   brief(runId: string): Promise<RunBrief | null>;
-  /** Null: there is no such run, or none that can be read. */
+  /** Null: there is no such run, or it can't be read. */
   folded(runId: string): Promise<FoldedRun | null>;
-  /** Those that have an item, the newest first. */
+  /** The runs that have this item, the newest first. */
   withItem(id: string): Promise<RunOfItem[]>;
 }
 
@@ -37,7 +35,7 @@ export interface RunOfItem extends Pick<RunRecord, 'runId' | 'workflow' | 'start
   title: string;
 }
 
-/** Each may hold thousands of items; the oldest of them is read again. */
+/** How many folded runs are kept: each may have thousands of items. */
 const MOST_KEPT = 6;
 const MOST_BRIEFS = 50;
 
@@ -45,7 +43,7 @@ export function createRuns({ paths }: Project): Runs {
   const kept = new Map<string, FoldedRun>();
   const underWay = new Map<string, Promise<FoldedRun | null>>();
   const ended = new Map<string, { stamp: string; brief: RunBrief }>();
-  /** What never changes of a run: its items by id, with their titles. */
+  /** The items of each run with their titles, which never change. */
   const contents = new Map<string, Omit<RunOfItem, 'title'> & { titles: Map<string, string> }>();
 
   const fold = async (runId: string): Promise<FoldedRun | null> => {
@@ -129,19 +127,7 @@ export function createRuns({ paths }: Project): Runs {
   };
 }
 
-/** A line of another version, or half of one, costs only itself. */
-export function foldLines(state: RunState, lines: string): void {
-  for (const line of lines.split('\n')) {
-    if (line === '' || !isFolded(line)) continue;
-    try {
-      foldEvent(state, parseJson(line) as AgentosEvent);
-    } catch {
-      // The others still count.
-    }
-  }
-}
-
-/** Of a run that was killed: when it last did anything. */
+/** The last known time of a killed run. */
 function lastHeard({ timeline, began }: RunState): string | null {
   let lastMs = began?.atMs ?? 0;
   for (const { stageRuns, spans, calls } of timeline?.items.values() ?? [])

@@ -22,7 +22,7 @@ export interface StoryOptions {
   standingOf: (id: ItemId) => Promise<Standing | null>;
 }
 
-/** All that is known of an item, in the order in which it happened; null: there is no such item. */
+/** Everything known about an item, in chronological order; null: there is no such item. */
 export async function storyOf(
   { project, runs, inbox, standingOf }: StoryOptions,
   id: string,
@@ -64,12 +64,12 @@ function ofWorkflow<Part extends { workflow: WorkflowName }>(parts: readonly Par
   return parts.filter((part) => part.workflow === workflow);
 }
 
-/** What a service answered is no address before it is seen to be one. */
+/** The address comes from a service, so it is checked before it becomes a link. */
 function webAddress(url: string | undefined): string | null {
   return url !== undefined && /^https?:\/\//.test(url) ? url : null;
 }
 
-/** What the runs have to say, the oldest first. */
+/** Collects what the runs recorded about an item, the oldest first. */
 async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[], id: ItemId): Promise<Gathered> {
   const all: Gathered = { runs: [], calls: [], logs: [], transcripts: [], events: [], reactions: [] };
   for (const ofItem of own) {
@@ -96,7 +96,7 @@ async function gathered({ paths }: Project, runs: Runs, own: readonly RunOfItem[
   return all;
 }
 
-/** The issue, or the brief, and what the models were shown with it. */
+/** The issue or brief, and what the models were shown with it. */
 async function beginnings({ paths, source }: Project, id: ItemId): Promise<Chapter[]> {
   const plain = { tone: 'plain', at: null, facts: [], gist: '', isOpen: false } as const;
   const brief = await readBelow(paths.briefs, join(paths.briefs, `${id}.md`));
@@ -133,7 +133,7 @@ async function designs(
   const hasBriefFolder = existsSync(paths.briefLineage(id));
   for (const workflow of ['issue', 'lld'] as const) {
     const own = ofWorkflow(events, workflow);
-    // A brief and an issue of the same name have a folder each; otherwise there is one of the two.
+    // If a brief and an issue have the same name, each has its own folder; otherwise there is one folder.
     const isOfBrief = workflow === 'issue';
     if (isOfBrief ? own.length === 0 && !hasBriefFolder : own.length === 0 && chapters.length > 0) continue;
     const folder = isOfBrief && hasBriefFolder ? paths.briefLineage(id) : paths.lineage(id);
@@ -145,7 +145,7 @@ async function designs(
 }
 
 interface Written {
-  /** What the keys of its chapters begin with. */
+  /** The prefix of the keys of its chapters. */
   key: string;
   events: readonly ItemAgentosEvent[];
   calls: ItemStory['calls'];
@@ -164,7 +164,7 @@ async function code({ paths, git }: Project, id: ItemId, { key, events, calls }:
   return made.map((chapter) => ({ ...chapter, key: `${key}-${chapter.key}` }));
 }
 
-/** Each reaction to its pull request: what happened, then what was changed for it, as for an implementation. */
+/** Each reaction to its pull request: what happened, then the changes as for an implementation. */
 async function reacted(
   project: Project,
   id: ItemId,
@@ -182,7 +182,7 @@ async function reacted(
   return chapters;
 }
 
-/** Attempts that failed, and ends that are no success: what went well shows in what came of it. */
+/** Failed attempts, and ends other than success. */
 function ends(events: readonly ItemAgentosEvent[]): Chapter[] {
   return events.flatMap((event, index): Chapter[] => {
     const plain = { key: `end-${index}`, at: event.at, facts: [], blocks: [], isOpen: false };
@@ -200,7 +200,7 @@ function ends(events: readonly ItemAgentosEvent[]): Chapter[] {
   });
 }
 
-/** Each of `more` before the first chapter that came after it. */
+/** Inserts each of `more` before the first later chapter. */
 function inTime(chapters: readonly Chapter[], more: readonly Chapter[]): Chapter[] {
   const all = [...chapters];
   for (const chapter of more) {

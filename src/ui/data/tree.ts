@@ -1,16 +1,16 @@
 import { diffWordsWithSpace, parsePatch, structuredPatch } from 'diff';
 import type { Nodes, Root } from 'mdast';
-import { normaliseText, parseMarkdown } from '../../documents/markdown.ts';
+import { normaliseText, parseMarkdown } from '../../markdown/markdown.ts';
 import type { Block, DiffFile, DiffHunk, DiffRow, DiffText, MarkdownNode } from '../api.ts';
 
-/** Deeper nesting than this is not shown: a hostile document could otherwise use up the stack of the page that draws it. */
+/** Deeper nesting is not shown: a hostile document could overflow the stack of the page. */
 const DEEPEST = 40;
-/** Of one document. */
+/** The rest of a longer document is not shown. */
 const MOST_CHARS = 400_000;
 
 /**
- * A document as a tree of a closed set of nodes, which the page turns into elements. HTML in it is text, images are their
- * description, and only links to http and https are links: whatever a model wrote, nothing of it runs or is loaded.
+ * A document as a tree of a closed set of nodes, which the page turns into elements. HTML becomes text, images become their
+ * description, and only http and https links stay links, so nothing that a model wrote is run or loaded.
  */
 export function markdownTree(text: string): MarkdownNode[] {
   const source = normaliseText(text);
@@ -23,7 +23,7 @@ export function markdownTree(text: string): MarkdownNode[] {
 
 type Links = ReadonlyMap<string, string>;
 
-/** Where a piece of HTML is a block of its own. */
+/** Parents in which HTML is a block. */
 const BLOCKS: ReadonlySet<string> = new Set(['root', 'blockquote', 'listItem']);
 
 function nodesOf(parent: Nodes, links: Links, depth: number): MarkdownNode[] {
@@ -39,7 +39,7 @@ function nodeOf(node: Nodes, links: Links, depth: number, isBlock: boolean): Mar
     case 'text':
       return [node.value];
     case 'html':
-      // A comment says nothing to a reader; a tag is shown as it is written.
+      // Comments are dropped, tags are shown as text.
       if (/^<!--[^]*-->$/.test(node.value)) return [];
       if (/^<br\s*\/?>$/i.test(node.value)) return [['br']];
       return [isBlock ? ['p', node.value] : node.value];
@@ -89,7 +89,7 @@ function nodeOf(node: Nodes, links: Links, depth: number, isBlock: boolean): Mar
   }
 }
 
-/** Only to the web; any other address is only its text. */
+/** Other URLs than http and https become plain text. */
 function linkTo(url: string, inside: MarkdownNode[]): MarkdownNode[] {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isWeb = parsed?.protocol === 'https:' || parsed?.protocol === 'http:';
@@ -100,26 +100,26 @@ function languageOf(lang: string | null | undefined): string {
   return /^[\w+#.-]{1,30}/.exec(lang ?? '')?.[0] ?? '';
 }
 
-/** As a block of a page; none where there is no text. */
+/** A document as a block; none if there is no text. */
 export function documentBlocks(text: string | null | undefined): Block[] {
   return text ? [{ type: 'markdown', tree: markdownTree(text) }] : [];
 }
 
-/** Beyond these a difference is not read, and takes long to draw. */
+/** Nobody reads longer diffs, and they take long to render. */
 const MOST_ROWS = 3_000;
 const MOST_FILES = 200;
 const LONGEST_LINE = 2_000;
-/** Comparing words takes the square of their number. */
+/** Comparing words takes quadratic time. */
 const LONGEST_COMPARED = 800;
 
-/** From one version of a document to the next; null: they are the same. */
+/** The diff between two versions of a document; null: they are equal. */
 export function documentDiff(name: string, before: string, after: string): DiffFile | null {
   if (before === after) return null;
   const { hunks } = structuredPatch(name, name, before, after, '', '', { context: 2 });
   return fileOf(name, 'changed', hunks, { rows: MOST_ROWS });
 }
 
-/** What `git diff` printed, file by file. */
+/** The output of `git diff`, by file. */
 export function patchFiles(patch: string): DiffFile[] {
   const left = { rows: MOST_ROWS };
   return parsePatch(patch)
@@ -158,7 +158,7 @@ function fileOf(path: string, change: DiffFile['change'], hunks: readonly Hunk[]
   return { path, change, added: count('+'), removed: count('-'), hunks: shown, isCut };
 }
 
-/** Lines that were removed stand beside those that were added in their place. */
+/** Puts removed lines next to the added lines that replace them. */
 function rowsOf({ oldStart, newStart, lines }: Hunk): DiffRow[] {
   const rows: DiffRow[] = [];
   let removed: string[] = [];
@@ -193,7 +193,7 @@ function rowsOf({ oldStart, newStart, lines }: Hunk): DiffRow[] {
   return rows;
 }
 
-/** Two lines with what differs in them; where most does, marks would only be in the way. */
+/** Marks the differences of two lines, unless most of them differs. */
 function compared(before: string, after: string): [DiffText, DiffText] {
   if (before.length > LONGEST_COMPARED || after.length > LONGEST_COMPARED) return [[before], [after]];
   const parts = diffWordsWithSpace(before, after);
@@ -202,7 +202,7 @@ function compared(before: string, after: string): [DiffText, DiffText] {
   return [textOf(parts, 'added'), textOf(parts, 'removed')];
 }
 
-/** Same and different pieces in turn, the same first. */
+/** Equal and different pieces in turn, an equal one first. */
 function textOf(
   parts: readonly { value: string; added: boolean; removed: boolean }[],
   not: 'added' | 'removed',

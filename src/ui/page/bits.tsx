@@ -1,41 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Tone } from '../api.ts';
-import { count } from './format.ts';
+import { count, toneOf, wordOf } from './format.ts';
 import type { Resource } from './store.ts';
 
-/** What a status means: the same colour and word everywhere. */
-const STATUSES: Record<string, { tone: Tone | 'quota'; word: string }> = {
-  succeeded: { tone: 'good', word: 'done' },
-  skipped: { tone: 'plain', word: 'skipped' },
-  discuss: { tone: 'wait', word: 'needs you' },
-  failed: { tone: 'bad', word: 'failed' },
-  'timed-out': { tone: 'bad', word: 'timed out' },
-  'over-budget': { tone: 'bad', word: 'over budget' },
-  stalled: { tone: 'bad', word: 'stalled' },
-  crashed: { tone: 'bad', word: 'crashed' },
-  paused: { tone: 'quota', word: 'paused' },
-  cancelled: { tone: 'plain', word: 'cancelled' },
-  running: { tone: 'active', word: 'running' },
-  waiting: { tone: 'plain', word: 'waiting' },
-  interrupted: { tone: 'plain', word: 'interrupted' },
-  finished: { tone: 'good', word: 'finished' },
-};
-
-export function toneOf(status: string): Tone | 'quota' {
-  return STATUSES[status]?.tone ?? 'plain';
-}
-
-export function wordOf(status: string): string {
-  return STATUSES[status]?.word ?? status;
-}
-
-/** `waits for you`, said of a run: the word of an item would be wrong there. */
+/** `word` overrides the usual one, e.g. `waits for you` for a run. */
 export function Status({ of, word }: { of: string; word?: string | undefined }) {
   return <Mark tone={toneOf(of)}>{word ?? wordOf(of)}</Mark>;
 }
 
-/** Words behind a dot of the colour that they mean. */
+/** Text after a dot of its colour. */
 export function Mark({ tone, children }: { tone: string; children: ComponentChildren }) {
   return (
     <span class={`status tone-${tone}`}>
@@ -48,7 +21,7 @@ export function Mark({ tone, children }: { tone: string; children: ComponentChil
 interface ButtonProps {
   /** Classes: `primary`, `small`, `quiet`, a tone. */
   is?: string;
-  /** The key that does the same. */
+  /** Its keyboard shortcut. */
   kbd?: string | false;
   label?: string;
   title?: string | undefined;
@@ -65,7 +38,7 @@ export function Button({ is = '', kbd, label, onClick, children, ...rest }: Butt
   );
 }
 
-/** Modal from the moment that it is drawn; whoever draws it leaves it out when it is closed. */
+/** Modal as soon as it is rendered. `onClose` has to stop rendering it. */
 export function Dialog({
   is,
   label,
@@ -90,7 +63,7 @@ interface TableProps {
   is?: string;
   label: string;
   heads: readonly ComponentChildren[];
-  /** The first column that is on the right side. */
+  /** The first right-aligned column. */
   rightFrom?: number;
   foot?: ComponentChildren;
   children: ComponentChildren;
@@ -148,7 +121,7 @@ export function Search({ label, value, onChange }: { label: string; value: strin
   );
 }
 
-/** Plain text in which what stands between backticks is code. */
+/** Plain text with code between backticks. */
 export function Words({ text }: { text: string }) {
   return <>{text.split('`').map((piece, at) => (at % 2 === 0 ? piece : <code key={at}>{piece}</code>))}</>;
 }
@@ -175,7 +148,7 @@ export function CopyLine({ text, label }: { text: string; label: string }) {
 
 interface EmptyProps {
   title: string;
-  /** Of a page that shows nothing else. */
+  /** The page's heading, if it shows nothing else. */
   page?: string;
   children?: ComponentChildren;
 }
@@ -190,7 +163,7 @@ export function Empty({ title, page, children }: EmptyProps) {
   );
 }
 
-/** What is asked for, in its three states; the room is the same in all of them. */
+/** A resource in its three states: loading, failed, loaded. */
 export function Loaded<Data>({ of, children }: { of: Resource<Data>; children: (data: Data) => ComponentChildren }) {
   if (of.data !== null) {
     return (

@@ -49,7 +49,7 @@ function Points({ of, is = '' }: { of: readonly string[]; is?: string }) {
   );
 }
 
-/** Every finding with a mark in each round in which something became of it. */
+/** Every finding, with its state in each round. */
 function Ledger({ findings }: { findings: readonly LedgerEntry[] }) {
   const rounds = Math.max(1, ...findings.map(({ updatedInRound }) => updatedInRound));
   const columns = Array.from({ length: rounds }, (_, index) => index + 1);
@@ -155,7 +155,7 @@ function Context({ path }: { path: string }) {
   );
 }
 
-/** A document that the engine has parsed. Its nodes become elements here, one by one, and nothing else does. */
+/** A document that the server has parsed. Only its known nodes become elements. */
 function Document({ tree }: { tree: readonly MarkdownNode[] }) {
   return <div class="prose">{tree.map(element)}</div>;
 }

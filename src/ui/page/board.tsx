@@ -18,7 +18,7 @@ const NAMES: Record<BoardItem['column'], { name: string; tone: string }> = {
   failed: { name: 'Failed', tone: 'bad' },
 };
 
-/** Kept while other pages are looked at. */
+/** Kept while other pages are shown. */
 const search = signal('');
 const label = signal('');
 const isGrouped = signal(false);
@@ -52,7 +52,7 @@ function Columns({ all }: { all: readonly BoardItem[] }) {
   const shown = all.filter(fits);
   const columns = COLUMNS.map((name) => ({ name, items: shown.filter(({ column }) => column === name) }));
   const [at, setAt] = useState<{ column: number; row: number }>({ column: -1, row: 0 });
-  /** The column that is shown where there is room for one. */
+  /** The column to show if there is room for only one. */
   const first =
     columns.find(({ name, items }) => name === 'needs-you' && items.length > 0) ??
     columns.find(({ items }) => items.length > 0);

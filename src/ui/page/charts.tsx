@@ -18,11 +18,11 @@ interface ChartProps {
   series: uPlot.Series[];
   axes: uPlot.Axis[];
   scales?: uPlot.Scales;
-  /** Changes when the chart has to be made again: other series, another theme. */
+  /** Changes when the chart has to be rebuilt, for other series or another theme. */
   version: string;
 }
 
-/** A chart of uPlot that follows its data and its room. */
+/** A uPlot chart that follows its data and its container's size. */
 function Chart({ label, height, data, series, axes, scales = {}, version }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
@@ -58,7 +58,7 @@ function Chart({ label, height, data, series, axes, scales = {}, version }: Char
 
 const probe = document.createElement('i');
 
-/** A colour of the page as it is now, for a canvas, which knows no variables. */
+/** The current value of a CSS colour variable, for a canvas. */
 function colour(name: string): string {
   if (!probe.isConnected) document.body.append(probe);
   probe.hidden = true;
@@ -66,7 +66,7 @@ function colour(name: string): string {
   return getComputedStyle(probe).color;
 }
 
-/** An axis in the page's own letters. */
+/** An axis in the page's font. */
 function axis(values: (split: number) => string, size: number, extra: Partial<uPlot.Axis> = {}): uPlot.Axis {
   return {
     stroke: () => colour('muted'),
@@ -98,7 +98,7 @@ const DAY_MS = 86_400_000;
 const HALF_DAY = 43_200;
 const LEAST_DAYS = 14;
 const MOST_DAYS = 90;
-/** Models in colours of their own; further ones share the last. */
+/** One colour per model; further models share the last. */
 const COLOURS = ['active', 'good', 'quota', 'wait', 'muted'];
 
 /** Midnight of the reader's day. */
@@ -107,7 +107,7 @@ function dayOf(hour: string): number {
   return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 }
 
-/** What each model cost on each day, one on top of the other. */
+/** The cost of each model per day, stacked. */
 export function SpendChart({ spending }: { spending: readonly Spending[] }) {
   const { data, models, total } = useMemo(() => stacked(spending), [spending]);
   if (total === 0) return <p class="muted">Nothing was paid: no model with a price was asked.</p>;
@@ -145,7 +145,7 @@ export function SpendChart({ spending }: { spending: readonly Spending[] }) {
 
 interface Stacked {
   data: uPlot.AlignedData;
-  /** The one with the whole height first, so that the others are drawn over it. */
+  /** The tallest bar first, so that the others are drawn over it. */
   models: string[];
   total: number;
 }
@@ -169,7 +169,7 @@ function stacked(spending: readonly Spending[]): Stacked {
     const list = sums[named.includes(model) ? named.indexOf(model) : models.length - 1];
     if (column !== undefined && list !== undefined) list[column] = (list[column] ?? 0) + costUsd;
   }
-  // Each one stands on those before it.
+  // Stacks each series on those before it.
   for (let index = 1; index < sums.length; index++)
     sums[index] = (sums[index] ?? []).map((value, column) => value + (sums[index - 1]?.[column] ?? 0));
   const total = [...byModel.values()].reduce((sum, value) => sum + value, 0);
@@ -180,7 +180,7 @@ const SLOTS = 72;
 const LEAST_ITEMS = 5;
 const ROUND_SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400, 604_800];
 
-/** How many stages ended in each part of the run, and what was paid up to its end. */
+/** How many stages ended in each part of the run, and what was paid by then. */
 function progressOver({ timeline }: RunState, { fromMs, toMs }: TimeWindow): uPlot.AlignedData {
   const lengthMs = toMs - fromMs;
   const items = Array.from({ length: SLOTS }, () => 0);
@@ -210,7 +210,7 @@ export function RunCharts({ run, isRunning }: { run: LiveRun; isRunning: boolean
   const hasCost = (state.costUsd ?? 0) > 0;
   const warnings = state.timeline?.warnings ?? [];
   const hasNotes = (detail.keys.length > 0 && state.keys.size > 0) || warnings.length > 0;
-  // Of a few items the timeline says more.
+  // For a few items, the timeline says more.
   const hasChart = state.items.size >= LEAST_ITEMS;
   return (
     <div class={hasNotes && hasChart ? 'pair' : ''}>
@@ -259,7 +259,7 @@ type KnownKey = Answers['money']['keys'][number];
 
 const TONES: Record<string, string> = { available: 'good', cooling: 'wait', dead: 'bad' };
 
-/** Keys by their ids, which say nothing of the secret: their state, what was learned of them, and what a run did with them. */
+/** Keys by id, never with the secret: their state, learned limits, and their use in a run. */
 export function KeyTable({ keys, run }: { keys: readonly KnownKey[]; run: RunState | null }) {
   const learned = ({ limits }: KnownKey): string => {
     const rate = (value: number | null, unit: string): string[] =>

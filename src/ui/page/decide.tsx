@@ -15,13 +15,13 @@ const WORDS: Record<Kind, { title: string; button: string; says: string }> = {
   drop: { title: 'Drop', button: 'Drop', says: 'It will not be done.' },
 };
 
-/** Whether a decision of this kind can be taken on an item; why not, else null. */
+/** Why this decision can't be taken on an item, or null. */
 function obstacleTo(kind: Kind, { obstacle, canRevise }: InboxItem): string | null {
   if (kind === 'approve' && obstacle !== null) return `It can’t be approved: ${obstacle}`;
   return kind === 'revise' && !canRevise ? 'The recorded tour can’t make changes: approve it, or drop it.' : null;
 }
 
-/** Asks for the reason, and for the text of a revision. */
+/** Opens the dialog for the reason or the requested change. */
 export function askDecision(kind: Kind, items: readonly InboxItem[], onSent = (): void => undefined): void {
   const fit = items.filter((item) => obstacleTo(kind, item) === null);
   const [first] = items;
@@ -30,7 +30,7 @@ export function askDecision(kind: Kind, items: readonly InboxItem[], onSent = ()
   else asked.value = { kind, items: fit, onSent };
 }
 
-/** What is asked about an item; `children` come last. */
+/** The question about an item; `children` come last. */
 export function Asked({
   item,
   heading,
@@ -164,7 +164,7 @@ export function DecideDialog() {
 
 const UNDO_SECONDS = 10;
 
-/** What was decided at once, with the same words, is undone at once. */
+/** Decisions that were taken together are undone together. */
 function groupsOf(list: readonly Held[]): Held[][] {
   return [...Map.groupBy(list, ({ kind, reason, change }) => JSON.stringify([kind, reason, change])).values()];
 }
@@ -176,7 +176,7 @@ async function undo(group: readonly Held[]): Promise<void> {
   else notify(`The decision on ${group.map(({ id }) => id).join(', ')} is undone.`, 'good');
 }
 
-/** Decisions that are not recorded yet, each with the seconds that are left. */
+/** Decisions that are not recorded yet, each with the remaining seconds. */
 export function HeldDecisions() {
   const groups = groupsOf(held.value);
   const last = groups.at(-1);

@@ -1,3 +1,5 @@
+import type { Tone } from '../api.ts';
+
 export { formatDuration } from '../../core/duration.ts';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
@@ -51,4 +53,30 @@ export function plural(many: number, one: string): string {
 export function shortKey(id: string): string {
   const name = id.replace(/_API_KEYS?/, '');
   return name.length > 16 ? `${name.slice(0, 15)}…` : name;
+}
+
+/** What a status means: the same colour and word everywhere. */
+const STATUSES: Record<string, { tone: Tone | 'quota'; word: string }> = {
+  succeeded: { tone: 'good', word: 'done' },
+  skipped: { tone: 'plain', word: 'skipped' },
+  discuss: { tone: 'wait', word: 'needs you' },
+  failed: { tone: 'bad', word: 'failed' },
+  'timed-out': { tone: 'bad', word: 'timed out' },
+  'over-budget': { tone: 'bad', word: 'over budget' },
+  stalled: { tone: 'bad', word: 'stalled' },
+  crashed: { tone: 'bad', word: 'crashed' },
+  paused: { tone: 'quota', word: 'paused' },
+  cancelled: { tone: 'plain', word: 'cancelled' },
+  running: { tone: 'active', word: 'running' },
+  waiting: { tone: 'plain', word: 'waiting' },
+  interrupted: { tone: 'plain', word: 'interrupted' },
+  finished: { tone: 'good', word: 'finished' },
+};
+
+export function toneOf(status: string): Tone | 'quota' {
+  return STATUSES[status]?.tone ?? 'plain';
+}
+
+export function wordOf(status: string): string {
+  return STATUSES[status]?.word ?? status;
 }

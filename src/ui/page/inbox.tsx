@@ -12,7 +12,7 @@ import { canAct, follow, held, nowMs, resource } from './store.ts';
 const selected = signal<ReadonlySet<string>>(new Set());
 const keyOf = ({ workflow, id }: InboxItem): string => `${workflow}/${id}`;
 
-/** What waits for a person: the list, and beside it what has to be read before deciding. */
+/** The waiting items, and beside them what to read before deciding. */
 export function Inbox() {
   useEffect(() => follow({}), []);
   const items = resource<'inbox'>('inbox').value;
@@ -127,7 +127,7 @@ interface QuestionProps {
   item: InboxItem;
   targets: readonly InboxItem[];
   onDecide: (kind: Kind) => void;
-  /** By the address, so that it is shown instead of the list where there is room for one of them. */
+  /** It was chosen by URL, so it is shown instead of the list if there is room for only one. */
   isChosen: boolean;
 }
 
@@ -175,7 +175,7 @@ interface Side {
   blocks: readonly Block[];
 }
 
-/** Beside each other where there is room; else one of them. */
+/** Side by side if there is room, else one of them. */
 function Sides({ left, right }: { left: Side; right: Side }) {
   const [shown, show] = useState<'left' | 'right'>('right');
   const side = (name: 'left' | 'right', { title, name: path, blocks }: Side) => (

@@ -1,10 +1,10 @@
 import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Chapter, ItemStory } from '../api.ts';
-import { Loaded, Status, Table, toneOf, Words, wordOf } from './bits.tsx';
+import { Loaded, Status, Table, Words } from './bits.tsx';
 import { Blocks } from './blocks.tsx';
 import { Asked, askDecision, DecideButtons, type Kind } from './decide.tsx';
-import { clock, formatDuration, money, short } from './format.ts';
+import { clock, formatDuration, money, short, toneOf, wordOf } from './format.ts';
 import { LogView, Transcript, useLog } from './log.tsx';
 import { link, route, useKeys } from './navigation.ts';
 import { isReport, resource } from './store.ts';

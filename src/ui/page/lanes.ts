@@ -1,6 +1,6 @@
 import { isFailure } from '../../core/exit-code.ts';
 import type { RunState } from '../../core/run-state.ts';
-import type { StageRun } from '../../core/timeline.ts';
+import { toneOf } from './format.ts';
 
 /** The part of a run that is shown. */
 export interface TimeWindow {
@@ -12,34 +12,21 @@ export interface TimeWindow {
 export interface Bar {
   x: number;
   width: number;
-  /** `whole`: a flight without its steps. */
+  /** `whole`: a stage too narrow to show its steps. */
   kind: 'flight' | 'whole' | 'step' | 'call' | 'wait' | 'retry';
   tone: string;
   item: string;
   title: string;
 }
 
-const TONES: Record<string, string> = {
-  succeeded: 'good',
-  skipped: 'plain',
-  discuss: 'wait',
-  paused: 'quota',
-  cancelled: 'plain',
-};
-
-function toneOf({ status }: StageRun): string {
-  if (status === null) return 'active';
-  return isFailure(status) ? 'bad' : (TONES[status] ?? 'plain');
-}
-
-/** In a narrower flight its steps could not be told apart. */
+/** The steps of a narrower stage could not be told apart. */
 const DETAILED_WIDTH = 12;
-/** What narrower bars would show on the same pixel is left out. */
+/** Of narrower bars on the same pixel, only the first is kept. */
 const LEAST_WIDTH = 0.75;
 
 /**
- * A lane for each worker. However many spans a run has, no more bars are made than there are pixels to draw them: thousands of
- * items at the full width become a few hundred.
+ * A lane for each worker. There are never more bars than pixels: thousands of items at full width become a few hundred
+ * bars.
  */
 export function lanesOf(state: RunState, { fromMs, toMs }: TimeWindow, width: number, nowMs: number): Bar[][] {
   const lanes: Bar[][] = state.places.map(() => []);
@@ -73,19 +60,20 @@ export function lanesOf(state: RunState, { fromMs, toMs }: TimeWindow, width: nu
         const made = { ...bar, kind, tone, item: id, title };
         const last = lastWhole[flight.place];
         const isNext = kind === 'whole' && last?.tone === tone && bar.x - last.x - last.width < 1;
-        // Flights of the same end that follow each other closely are one bar.
+        // Adjacent stages with the same result are one bar.
         if (isNext) last.width = bar.x + bar.width - last.x;
         else lane.push(made);
         if (kind === 'whole' && !isNext) lastWhole[flight.place] = made;
       };
       const isNarrow = (end - flight.fromMs) * scale < DETAILED_WIDTH;
       const title = `${flight.workflow} ${id}: ${flight.status ?? 'running'}`;
-      add(isNarrow ? 'whole' : 'flight', toneOf(flight), flight.fromMs, end, title);
+      const tone = toneOf(flight.status ?? 'running');
+      add(isNarrow ? 'whole' : 'flight', tone, flight.fromMs, end, title);
       for (const span of spans) {
         if (span.fromMs < flight.fromMs || span.fromMs > end) continue;
         const isHidden = span.kind === 'step' || ((span.toMs ?? nowMs) - span.fromMs) * scale < 1;
         if (isNarrow && isHidden) continue;
-        add(span.kind, toneOf(flight), span.fromMs, Math.min(end, span.toMs ?? nowMs), titleOf(id, span));
+        add(span.kind, tone, span.fromMs, Math.min(end, span.toMs ?? nowMs), titleOf(id, span));
       }
       for (const call of isNarrow ? [] : calls) {
         if (call.toMs < flight.fromMs || call.toMs > end) continue;
@@ -148,7 +136,7 @@ const MINUTE_MS = 60_000;
 /** In pixels; narrower columns could not be told apart. */
 const LEAST_COLUMN = 3;
 
-/** The requests of a key over time as columns, all in one shape: a run of days has thousands of minutes. */
+/** The requests of a key over time as columns, in one path: a run of days has thousands of minutes. */
 export function requestsPath(
   requests: readonly [minute: number, count: number][],
   { fromMs, toMs }: TimeWindow,

@@ -10,7 +10,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 
 interface ListProps {
   count: number;
-  /** In pixels; every row has the height that it is drawn with. */
+  /** In pixels, exact. */
   rowHeight: number | ((index: number) => number);
   row: (index: number) => ComponentChildren;
   keyOf: (index: number) => string | number;
@@ -78,7 +78,7 @@ export function List(props: ListProps) {
   );
 }
 
-/** Lines of text as they were written. */
+/** Log lines. */
 export function Lines({
   lines,
   label,

@@ -91,7 +91,7 @@ function OutlookCard({ outlook }: { outlook: MoneyData['outlooks'][number] }) {
   return (
     <Card title="Outlook of the run under way" aside={<a href={link('run', runId)}>{runId.slice(0, 15)}</a>}>
       {endsAtMs === null ? (
-        <p class="muted">Nothing to tell it from yet: no item has ended.</p>
+        <p class="muted">Too early to tell: no item has ended.</p>
       ) : (
         <p>
           At the pace of {plural(from, 'item')} it ends at <strong>{clock(endsAtMs)}</strong>, in{' '}
@@ -138,7 +138,7 @@ function grouped(spending: readonly Spending[], by: (row: Spending) => string): 
     .sort((a, b) => b.costUsd - a.costUsd || b.calls - a.calls);
 }
 
-/** Rows with a bar for their part of the whole. */
+/** Rows with bars, relative to the largest. */
 function Shares({ rows }: { rows: readonly Share[] }) {
   const most = useMemo(() => Math.max(0, ...rows.map(({ costUsd }) => costUsd)), [rows]);
   if (rows.length === 0) return <p class="muted">Nothing was paid.</p>;

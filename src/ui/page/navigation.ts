@@ -26,7 +26,7 @@ export function go(...words: string[]): void {
   location.hash = link(...words);
 }
 
-/** Without a step in the history: the address follows what is looked at. */
+/** Without an entry in the history. */
 export function replace(...words: string[]): void {
   history.replaceState(null, '', link(...words));
   route.value = parse(location.hash);
@@ -34,11 +34,11 @@ export function replace(...words: string[]): void {
 
 type Keys = Record<string, (event: KeyboardEvent) => void>;
 
-/** The innermost page comes last and is asked first. */
+/** The innermost component comes last, and its keys take precedence. */
 const layers: { current: Keys }[] = [];
 let prefix = '';
 
-/** Keys while a component is shown: `j`, `?`, `Enter`, or `g i` for one after another. Not while a person types. */
+/** Shortcuts while a component is shown: `j`, `?`, `Enter`, or `g i` for a sequence. Ignored while a person types. */
 export function useKeys(keys: Keys): void {
   const layer = useRef(keys);
   layer.current = keys;

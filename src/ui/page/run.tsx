@@ -2,20 +2,20 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AgentosEvent } from '../../core/events.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import type { ItemStatus } from '../../core/item.ts';
-import { outlookOf } from '../../core/outlook.ts';
+import { outlookOf } from '../../core/progress.ts';
 import { stateOfSnapshot } from '../../core/run-snapshot.ts';
 import { foldEvent, type RunState } from '../../core/run-state.ts';
 import type { RunBrief, RunDetail } from '../api.ts';
-import { Button, Card, CopyLine, Empty, Figure, Loaded, Status, toneOf, wordOf } from './bits.tsx';
+import { Button, Card, CopyLine, Empty, Figure, Loaded, Status } from './bits.tsx';
 import { RunCharts } from './charts.tsx';
-import { ago, clock, count, formatDuration, money, plural } from './format.ts';
+import { ago, clock, count, formatDuration, money, plural, toneOf, wordOf } from './format.ts';
 import { go, replace, route } from './navigation.ts';
 import { RunItems } from './run-items.tsx';
 import { startDialog } from './start.tsx';
 import { act, attempt, canAct, follow, load, nowMs, overview } from './store.ts';
 import { Timeline } from './timeline.tsx';
 
-/** A run as it is at this moment: the server's state of it, and every event since, folded by the same function. */
+/** The current state of a run: the server's snapshot, and all later events folded by the same function. */
 export interface LiveRun {
   detail: RunDetail;
   state: RunState;
@@ -28,7 +28,7 @@ interface Followed {
   error: string | null;
 }
 
-/** Many events in a moment are one change. */
+/** Events within this time cause one update. */
 const FRAME_MS = 40;
 
 function useRun(runId: string): Followed {
@@ -78,7 +78,7 @@ function useRun(runId: string): Followed {
   return followed;
 }
 
-/** What the list of runs says of it is newer than what it was opened with. */
+/** The list of runs has newer facts than the response that opened the page. */
 function briefOf({ detail }: LiveRun): RunBrief {
   return overview.value?.runs.find(({ runId }) => runId === detail.brief.runId) ?? detail.brief;
 }
@@ -161,7 +161,7 @@ function Shown({ run }: { run: LiveRun }) {
       <Figures run={run} brief={brief} isRunning={isRunning} />
       {detail.isTampered && (
         <p class="banner tone-bad">
-          Files of this run are not as it wrote them: <code>agentos check --audit {brief.runId}</code>
+          Files of this run were changed after it wrote them: <code>agentos check --audit {brief.runId}</code>
         </p>
       )}
       {brief.changeFirst !== null && <p class="banner tone-bad">Before a retry: {brief.changeFirst}.</p>}
@@ -182,7 +182,7 @@ function Shown({ run }: { run: LiveRun }) {
   );
 }
 
-/** Where there is no room for the list of runs. */
+/** For screens without room for the list of runs. */
 function RunPicker({ current }: { current: string }) {
   const runs = overview.value?.runs ?? [];
   return (
@@ -221,11 +221,7 @@ function Figures({ run, brief, isRunning }: { run: LiveRun; brief: RunBrief; isR
           <Figure
             name="Ends"
             value={endsAtMs === null ? '–' : clock(endsAtMs)}
-            note={
-              endsAtMs === null
-                ? 'nothing to tell it from yet'
-                : `in ${formatDuration(Math.max(0, endsAtMs - nowMs.value))}`
-            }
+            note={endsAtMs === null ? 'too early to tell' : `in ${formatDuration(Math.max(0, endsAtMs - nowMs.value))}`}
           />
         ) : (
           <Figure
@@ -249,7 +245,7 @@ const ORDER: readonly ItemStatus[] = [
   ...(['failed', 'timed-out', 'over-budget', 'stalled', 'crashed'] as const),
 ];
 
-/** One bar of all items by how they ended; what is under way and what waits comes last. */
+/** One bar of all items by status; running and waiting items come last. */
 function Progress({ state, isRunning }: { state: RunState; isRunning: boolean }) {
   const total = Math.max(1, state.items.size);
   const busy = isRunning ? state.places.filter((place) => place !== null).length : 0;
@@ -290,13 +286,13 @@ function RunActions({ brief, isRunning, isStopping }: { brief: RunBrief; isRunni
       await act('stop', { runId: brief.runId });
       return isStopping
         ? 'The run is stopped at once.'
-        : 'The run stops; finished work is kept. Once more stops it at once.';
+        : 'The run is stopping; finished work is kept. Stop it again to end it at once.';
     });
   const retry = (): Promise<void> =>
     attempt(async () => {
       const { runId } = await act('retry', { runId: brief.runId });
       go('run', runId);
-      return 'A new run takes up what failed.';
+      return 'A new run retries the failed items.';
     });
   const failed = Object.entries(brief.counts).reduce(
     (sum, [status, many]) => sum + (isFailure(status as ItemStatus) ? many : 0),
@@ -309,7 +305,7 @@ function RunActions({ brief, isRunning, isStopping }: { brief: RunBrief; isRunni
           {isStopping ? 'Stop at once' : 'Stop the run'}
         </Button>
       )}
-      {!isRunning && brief.retryCommand !== null && (
+      {!isRunning && brief.retryCommand !== null && brief.changeFirst === null && (
         <Button is="primary" onClick={retry}>
           Retry {plural(failed, 'failed item')}
         </Button>

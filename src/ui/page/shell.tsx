@@ -2,9 +2,9 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { RunBrief } from '../api.ts';
-import { Button, Dialog, Kbd, toneOf } from './bits.tsx';
+import { Button, Dialog, Kbd } from './bits.tsx';
 import { HeldDecisions } from './decide.tsx';
-import { ago, clock, count, plural } from './format.ts';
+import { ago, clock, count, plural, toneOf } from './format.ts';
 import { go, link, route, useKeys } from './navigation.ts';
 import { startDialog } from './start.tsx';
 import { canAct, connection, isReport, notices, nowMs, overview } from './store.ts';
@@ -49,7 +49,7 @@ function applyTheme(next: Theme): void {
   try {
     localStorage.setItem('agentos-theme', next);
   } catch {
-    // A report that is opened as a file may have no room of its own.
+    // A report that is opened as a file may have no storage.
   }
 }
 
@@ -166,9 +166,11 @@ function RunList({ runs, current }: { runs: readonly RunBrief[]; current: string
 
 function Banners() {
   if (connection.value === 'signed-out')
-    return <p class="banner tone-wait">Not signed in. Open the address that agentos ui printed: it holds the token.</p>;
+    return (
+      <p class="banner tone-wait">Not signed in. Open the address that agentos ui printed: it contains the token.</p>
+    );
   if (connection.value === 'lost')
-    return <p class="banner tone-wait">The server does not answer. This page comes back by itself when it does.</p>;
+    return <p class="banner tone-wait">The server does not answer. This page reconnects by itself.</p>;
   if (overview.value?.readOnly && !isReport)
     return <p class="banner">Read-only: nothing can be decided or started from here.</p>;
   return null;

@@ -3,7 +3,7 @@ import type { Actions, Answers, Held, LiveMessages, Overview, Settled } from '..
 import { replace } from './navigation.ts';
 
 /*
- * Where the pages have their data from: a server, or the report that they are in. The rest of the page does not know which.
+ * The data of the pages, from a server or embedded in a report. The rest of the page does not know which.
  */
 
 const embedded = document.getElementById('data');
@@ -23,11 +23,11 @@ export class Failure extends Error {
   }
 }
 
-/** What `GET /api/<path>` answers. */
+/** The response to `GET /api/<path>`. */
 export async function load<Name extends keyof Answers>(path: string): Promise<Answers[Name]> {
   if (answers !== null) {
     if (Object.hasOwn(answers, path)) return answers[path] as Answers[Name];
-    throw new Failure(404, 'This is not in the report, to keep it small. agentos ui shows it.');
+    throw new Failure(404, 'The report does not contain this, to stay small. agentos ui shows it.');
   }
   return (await ask(`/api/${path}`)) as Answers[Name];
 }
@@ -71,7 +71,7 @@ type Listeners = { [Name in keyof LiveMessages]?: Listener<Name> };
 
 const NAMES: (keyof LiveMessages)[] = ['events', 'log', 'overview', 'held', 'settled'];
 
-/** Hears what happens, until the function that it returns is called. `query`: what is looked at. */
+/** Listens to live events until the returned function is called. `query`: what the page shows. */
 export function listen(query: Record<string, string>, listeners: Listeners, onReturn: () => void): () => void {
   if (isReport) return () => undefined;
   const source = new EventSource(`/api/live?${new URLSearchParams(query)}`);
@@ -94,7 +94,7 @@ export function listen(query: Record<string, string>, listeners: Listeners, onRe
   return () => source.close();
 }
 
-/** What was asked for: while `data` is null and `error` is too, it is on its way. */
+/** While both are null, it is loading. */
 export interface Resource<Data> {
   data: Data | null;
   error: string | null;
@@ -103,7 +103,7 @@ export interface Resource<Data> {
 const resources = new Map<string, Signal<Resource<unknown>>>();
 const asking = new Set<string>();
 
-/** The answer to a path, asked for once; what is shown stays while it is asked for again. */
+/** The response to a path, requested once. While it is refreshed, the old one stays. */
 export function resource<Name extends keyof Answers>(path: string): Signal<Resource<Answers[Name]>> {
   const known = resources.get(path);
   if (known !== undefined) return known as Signal<Resource<Answers[Name]>>;
@@ -131,7 +131,7 @@ export function refresh(path: string): void {
 
 export const overview = signal<Overview | null>(null);
 export const held = signal<Held[]>([]);
-/** Short words at the edge of the screen. */
+/** Messages at the edge of the screen. */
 export const notices = signal<{ key: number; text: string; tone: 'good' | 'bad' }[]>([]);
 
 let lastKey = 0;
@@ -156,7 +156,7 @@ function settled({ id, recorded, problem }: Settled): void {
   refreshShown();
 }
 
-/** Pages that are put together from all runs; they are asked for again when something changed, not for every step. */
+/** Responses that are collected from all runs. They are refreshed when something changed, but not at every step. */
 const SHARED = /^(?:inbox|board|money)$|^(?:item|question)\//;
 const LEAST_MS = 1_500;
 let refreshing: ReturnType<typeof setTimeout> | null = null;
@@ -175,7 +175,7 @@ interface Looked {
 
 let stop: () => void = () => undefined;
 
-/** Follows what a page looks at; there is one connection, so that the next page's takes its place. */
+/** Follows what a page shows. There is one connection, which the next page replaces. */
 export function follow({ run, log }: Looked): () => void {
   stop();
   const query = {
@@ -209,7 +209,7 @@ export function follow({ run, log }: Looked): () => void {
 
 export const canAct = (): boolean => !isReport && overview.value?.readOnly === false;
 
-/** Does something, and says what came of it. */
+/** Does something, and shows the result. */
 export async function attempt(work: () => Promise<string>): Promise<void> {
   await work().then(
     (text) => notify(text, 'good'),
@@ -217,7 +217,7 @@ export async function attempt(work: () => Promise<string>): Promise<void> {
   );
 }
 
-/** The time, for what counts up or down on a page. */
+/** The current time, updated every second. */
 export const nowMs = signal(Date.now());
 
 setInterval(() => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { AgentosError, toErrorRecord } from '../../core/errors.ts';
+import { AgentosError, toErrorRecord, usageError } from '../../core/errors.ts';
 import { type ItemId, isItemId, parseItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import { DATABASE_VARIABLE } from '../../core/keys.ts';
@@ -26,7 +26,7 @@ interface ActionOptions {
   project: Project;
   pages: Pages;
   held: HeldDecisions;
-  /** Flags that say where, for the programs that are started. */
+  /** Place flags for the programs that are started. */
   place: readonly string[];
 }
 
@@ -57,13 +57,13 @@ const BODIES = {
 
 type Name = keyof Actions;
 
-/** What a person does on the page; each is what a command does. */
+/** The actions of the page. Each does what a command does. */
 export function createActions(options: ActionOptions): (name: string, body: unknown) => Promise<unknown> {
   const { project, pages, held } = options;
   const { paths } = project;
   const acts: { [One in Name]: (body: Actions[One]['body']) => Promise<Actions[One]['answer']> } = {
     decide: async (body) => {
-      if (body.kind === 'revise' && body.change.trim() === '') throw usage('Say what is to be changed.');
+      if (body.kind === 'revise' && body.change.trim() === '') throw usageError('Say what is to be changed.');
       return held.hold(body, (await pages.overview()).person);
     },
     undo: async ({ key }) => ({ undone: held.undo(key) }),
@@ -77,12 +77,12 @@ export function createActions(options: ActionOptions): (name: string, body: unkn
     },
     async retry(body) {
       const brief = await pages.runs.brief(body.runId);
-      if (!brief?.retryCommand)
-        throw usage(brief?.changeFirst ? `First ${brief.changeFirst}.` : 'Nothing of it failed.');
+      if (!brief?.retryCommand) throw usageError('No item of that run failed.');
+      if (brief.changeFirst !== null) throw usageError(`First ${brief.changeFirst}.`);
       const record = await readRecord(paths, body.runId);
       const words = wordsOfLine(brief.retryCommand);
       if (words.some(namesProgram) && (record === null || !isRecordedHere(paths.base, body.runId, record)))
-        throw usage('It was recorded in another folder, and would run a command. Retry it from a terminal.');
+        throw usageError('It was recorded in another folder, and would run a command. Retry it from a terminal.');
       return begin(options, [...withoutPlace(project, words.slice(1)), ...options.place]);
     },
     plan: (body) => planOf(options, body),
@@ -91,13 +91,9 @@ export function createActions(options: ActionOptions): (name: string, body: unkn
   return async (name, body) => {
     if (!Object.hasOwn(acts, name)) return null;
     const parsed = BODIES[name as Name].safeParse(body);
-    if (!parsed.success) throw usage('The request can’t be read.');
+    if (!parsed.success) throw usageError('The request can’t be read.');
     return (acts[name as Name] as (given: unknown) => Promise<unknown>)(parsed.data);
   };
-}
-
-function usage(reason: string): AgentosError {
-  return new AgentosError({ code: 'usage', reason });
 }
 
 function wordsOf({ workflow, ids, parallel, maxCostUsd, offline }: BatchWish): string[] {
@@ -109,7 +105,7 @@ function wordsOf({ workflow, ids, parallel, maxCostUsd, offline }: BatchWish): s
   ];
 }
 
-/** A line of another terminal may name the place from there, and a database without its password. */
+/** The recorded command may contain relative places, and a database URL without its password. */
 function withoutPlace({ env }: Project, words: readonly string[]): string[] {
   return withoutFlags(words, new Set([...PLACE_FLAGS, ...(env[DATABASE_VARIABLE] ? ['--database'] : [])]));
 }
@@ -119,7 +115,7 @@ async function begin({ project }: ActionOptions, words: readonly string[]): Prom
   const begun = await runBegunBy(program, project);
   if (begun !== null) return { runId: begun };
   const { exitCode, stderr } = await program.output;
-  throw usage(exitCode === 0 ? 'There is nothing to do.' : said(stderr));
+  throw usageError(exitCode === 0 ? 'There is nothing to do.' : said(stderr));
 }
 
 const planSchema = z.object({
@@ -138,17 +134,17 @@ const planSchema = z.object({
   models: z.record(z.string(), z.string()),
 });
 
-/** The program itself makes the plan, so that it is the one that the same words would run. */
+/** This program itself makes the plan, in a process of its own: exactly what the same command would run. */
 async function planOf({ project, place }: ActionOptions, asked: BatchWish): Promise<PlanShown> {
   const words = wordsOf(asked);
   const program = startOwnProgram([...words, ...place, '--dry-run', '--json'], project, { withOutput: true });
   const { exitCode, stdout, stderr } = await program.output;
   const plan = exitCode === 0 ? planSchema.safeParse(parseJson(stdout)).data : undefined;
-  if (plan === undefined) throw usage(said(stderr));
+  if (plan === undefined) throw usageError(said(stderr));
   return { ...plan, command: ['agentos', ...words].join(' ') };
 }
 
-/** What a program said when it refused: the problem, and what to do. */
+/** The error message of a program that refused: the problem, and what to do. */
 function said(stderr: string): string {
   const lines = stderr.trim().split('\n').slice(-3);
   return lines.join(' ').replace(/^error: /, '') || 'The program ended without saying why.';
@@ -157,14 +153,14 @@ function said(stderr: string): string {
 const UNDO_MS = 10_000;
 
 /**
- * Decisions that can still be undone. A decision in the lineage stays there, so that nothing is recorded before its time is up. It
- * is held here and not in the page: closing the page does not lose it, and when the server is told to end, it records at
- * once what it holds. Until it is recorded the item counts as waiting, here and for every run.
+ * Decisions that can still be undone. A decision in the lineage stays there, so it is held for some seconds before it is recorded.
+ * It is held in the server, so closing the page does not lose it, and the server records all held decisions when it
+ * ends. Until then, the item counts as waiting.
  */
 interface HeldDecisions {
-  /** Refuses at once what could not be recorded. */
+  /** Throws if the decision could not be recorded. */
   hold(request: DecideRequest, by: string): Promise<Held>;
-  /** False: it is recorded already, or unknown. */
+  /** False: it was already recorded, or is unknown. */
   undo(key: string): boolean;
   list(): Held[];
   /** Records all of them now. */
@@ -172,7 +168,7 @@ interface HeldDecisions {
 }
 
 export interface HeldOptions {
-  /** Around each decision that is recorded; absent: it is recorded here alone. */
+  /** Wraps the recording of each decision. By default it is recorded locally only. */
   decideWith?: <T>(id: ItemId, decide: () => Promise<T>) => Promise<T>;
   onHeld: (held: Held[]) => void;
   onSettled: (settled: Settled) => void;
@@ -206,7 +202,7 @@ export function createHeldDecisions(
       if (waiting !== null && waiting.workflow !== request.workflow)
         throw new AgentosError({ code: 'not-waiting', id, last: null });
       await requireDecidable(project, id, wordOf(request));
-      // One that replaces another before its time takes its place.
+      // It replaces a decision on the same item that is still held.
       for (const { decision, timer } of held.values()) {
         if (decision.id !== request.id) continue;
         clearTimeout(timer);
@@ -239,17 +235,17 @@ function wordOf({ kind, reason, change }: DecideRequest): Word {
   return { kind, reason: words(reason), change: kind === 'revise' ? words(change) : null };
 }
 
-/** Stops a run, in whichever terminal it is: like Ctrl+C there, and the second time too. */
+/** Stops a run in any terminal, like Ctrl+C; the second call too. */
 async function stopRun(paths: Paths, runId: string): Promise<void> {
   const record = await runUnderWay(paths, runId);
   if (isAlive(record)) return void process.kill(record.pid, 'SIGINT');
-  // It was left at a hub: what follows it now asks there for the end of its items.
+  // The run continues at a hub: whoever follows it passes the request on.
   for (const { id } of record.items) await requestCancel(paths, runId, parseItemId(id), 'the dashboard');
 }
 
 /**
- * Asks a run to cancel one item. A line in the run's folder is all there is to it: only those can write it who could as well
- * stop the whole run, and nothing of it outlives the run.
+ * Asks a run to cancel one item, with a line in a file of the run's folder. Only those who could stop the whole run can write
+ * there.
  */
 async function requestCancel(paths: Paths, runId: string, id: ItemId, by: string): Promise<void> {
   await runUnderWay(paths, runId);
@@ -257,7 +253,7 @@ async function requestCancel(paths: Paths, runId: string, id: ItemId, by: string
   await appendFile(paths.run(runId).requests, `${JSON.stringify(request)}\n`, { mode: 0o600 });
 }
 
-/** Its process is the one that began it: another one may have been given its number since. */
+/** Checks the process by its start time too, because its id may have been reused. */
 async function runUnderWay(paths: Paths, runId: string): Promise<RunRecord> {
   const record = await readRecord(paths, runId);
   if (record === null) throw new AgentosError({ code: 'run-missing', run: runId });

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { packageRoot } from '../../process/package-root.ts';
 
-/** A file of the page, as it is sent. */
+/** A static file of the page. */
 export interface Asset {
   type: string;
   bytes: Buffer;
@@ -13,11 +13,11 @@ export interface Asset {
   tag: string;
 }
 
-/** A square with a check mark, in the colour of what is done. */
+/** A square with a check mark. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#3d63dd"/><path d="M4 8.5 7 11.5 12 5" fill="none" stroke="#fff" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>';
 
-/** The page without any data: it says nothing to those who don't know the token. */
+/** The page without any data, so it is safe to send without the token. */
 export function shell({ title, head, body }: { title: string; head: string; body: string }): string {
   return `<!doctype html>
 <html lang="en">
@@ -37,7 +37,7 @@ ${body}
 `;
 }
 
-/** What the build made of the pages. */
+/** Script and style of the pages, as built. */
 export async function builtPage(): Promise<{ script: string; style: string }> {
   const folder = join(packageRoot(), 'dist', 'ui');
   const [script, style] = await Promise.all([

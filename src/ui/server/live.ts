@@ -7,20 +7,20 @@ import { isFolded } from '../../run/history/run-history.ts';
 import type { LiveMessages } from '../api.ts';
 import { isRunId, type Pages } from '../data/pages.ts';
 
-/** Everyone who looks at a page now. */
+/** The open pages. */
 export interface Live {
-  /** Tells a page what happens from here on, until it goes away. `query`: what it looks at. */
+  /** Sends events to a page until it disconnects. `query`: what the page shows. */
   attach(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void;
   tell<Name extends keyof LiveMessages>(name: Name, message: LiveMessages[Name]): void;
   close(): void;
 }
 
-/** How often it is looked whether anything but the run that is shown has changed. */
+/** How often we check whether anything but the displayed run has changed. */
 const LOOK_EVERY_MS = 1_000;
 const KEEP_ALIVE_MS = 15_000;
-/** A page that does not read is cut off; it comes back by itself and asks for the state. */
+/** A page that does not read is disconnected. It reconnects by itself and asks for the state. */
 const MOST_UNREAD_BYTES = 16 << 20;
-/** Of a log that is opened: its end is what matters. */
+/** How much of the end of a log is sent at first. */
 const LOG_TAIL_BYTES = 512 << 10;
 
 export function createLive(pages: Pages, paths: Paths, mask: (text: string) => string): Live {
@@ -74,7 +74,7 @@ export function createLive(pages: Pages, paths: Paths, mask: (text: string) => s
     await followFile(path, Math.max(0, size - LOG_TAIL_BYTES), {
       signal,
       onPiece: ({ text }) => {
-        // The first line of a tail is half of one.
+        // The first line of a tail is incomplete.
         const lines = text.split('\n').slice(isFirst ? 1 : 0, -1);
         isFirst = false;
         write(response, 'log', JSON.stringify(lines));
@@ -99,7 +99,7 @@ export function createLive(pages: Pages, paths: Paths, mask: (text: string) => s
         looking = null;
       });
       const runId = query.get('run') ?? '';
-      // After a lost connection the browser says how far it came.
+      // After a lost connection, the browser sends the id of the last event.
       const from = Number(request.headers['last-event-id'] ?? query.get('from') ?? 0);
       const log = query.get('log');
       const { signal } = leaving;
@@ -121,7 +121,7 @@ function begin(look: (signal: AbortSignal) => Promise<void>): AbortController {
   return controller;
 }
 
-/** `<runId>/<workflow>/<id>`; null: there is no such log, or it leads out of the run's folder. */
+/** From `<runId>/<workflow>/<id>`; null: there is no such log, or a link leads out of the run's folder. */
 async function logPath(paths: Paths, which: string): Promise<string | null> {
   const [runId = '', stage, id = ''] = which.split('/');
   const workflow = WORKFLOWS.find((one) => one === stage);

@@ -4,9 +4,9 @@ import { packageRoot } from '../../process/package-root.ts';
 import { readRecord, runIds } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 
-/** This program, once more, as a person would start it in the repository. */
+/** Another process of this program, started as a user would start it in the repository. */
 interface OwnProgram {
-  /** What it printed, when it has ended. */
+  /** Resolves with its output when it has ended. */
   output: Promise<Output>;
   pid: number | undefined;
   startedAt: string;
@@ -21,8 +21,8 @@ interface Output {
 const MOST_CHARS = 8 << 20;
 
 /**
- * In a session of its own: it outlives us, and a Ctrl+C in our terminal is not meant for it. What it prints after we are gone
- * is lost, which it is used to.
+ * In its own session, so it outlives us and ignores Ctrl+C in our terminal. Its output after our end is lost, which does it no
+ * harm.
  */
 export function startOwnProgram(
   args: readonly string[],
@@ -55,7 +55,7 @@ export function startOwnProgram(
 
 const LOOK_EVERY_MS = 50;
 
-/** The run that a program of ours has begun; null: it ended without one, and its output says why. */
+/** The run that the process has started; null: it ended without starting one, and its output says why. */
 export async function runBegunBy({ pid, output, startedAt }: OwnProgram, { paths }: Project): Promise<string | null> {
   let hasEnded = false;
   output.then(

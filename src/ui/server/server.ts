@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { AgentosError, systemCode, toErrorRecord } from '../../core/errors.ts';
-import { parseJson } from '../../core/json.ts';
+import { AgentosError, systemCode, toErrorRecord, usageError } from '../../core/errors.ts';
+import { parseJson, visibleJson } from '../../core/json.ts';
 import { wordingOf } from '../../core/wording.ts';
 import type { Project } from '../../run/project.ts';
 import { createPages, maskAll } from '../data/pages.ts';
@@ -17,11 +17,11 @@ export interface PagesOptions extends Pick<HeldOptions, 'decideWith'> {
   project: Project;
   version: string;
   readOnly: boolean;
-  /** Flags that say where, for the programs that are started. */
+  /** Place flags for the programs that are started. */
   place: readonly string[];
 }
 
-/** The dashboard without a server of its own. */
+/** The request handler of the dashboard. */
 export interface Dashboard {
   handle(request: IncomingMessage, response: ServerResponse): void;
   /** Records what is held, and ends. */
@@ -30,7 +30,7 @@ export interface Dashboard {
 
 export interface UiOptions extends PagesOptions {
   host: string;
-  /** Null: any that is free. */
+  /** Null: the usual port, or any free one. */
   port: number | null;
   /** Null: a new one. */
   token: string | null;
@@ -39,13 +39,13 @@ export interface UiOptions extends PagesOptions {
 export interface UiServer {
   /** With the token in its fragment. */
   url: string;
-  /** The same with a key that works once: for a command line, which other users of the machine can read. */
+  /** With a key that works once, for a command line, which other users of the machine can read. */
   oneTimeUrl(): string;
   /** Records what is held, and ends. */
   close(): Promise<void>;
 }
 
-/** The one that is tried first, so that a bookmark works the next time too. */
+/** Tried first, so that a bookmark keeps working. */
 const USUAL_PORT = 7117;
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 const LARGEST_BODY_BYTES = 64 << 10;
@@ -130,7 +130,7 @@ export async function createDashboard(
     }
     if (request.method !== 'GET') return say(response, 405, 'Only GET and POST.');
     const answer = await pages.get([name, ...rest].join('/'));
-    return answer === null ? say(response, 404, 'There is no such thing.') : sendJson(request, response, answer, mask);
+    return answer === null ? say(response, 404, 'Not found.') : sendJson(request, response, answer, mask);
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
@@ -140,7 +140,7 @@ export async function createDashboard(
       say(response, problem.code === 'internal' ? 500 : 409, mask([message, hint].filter(Boolean).join(' ')));
     });
   };
-  // What the newest page will ask for first.
+  // The first request of every page: the answer is prepared.
   void pages.overview().catch(() => undefined);
 
   return {
@@ -166,7 +166,7 @@ function namesOf(host: string): string[] | null {
   return isLoopback(host) ? [...LOOPBACK, named] : [named];
 }
 
-/** Without a port of the person's own: the usual one, or any when that is taken. */
+/** Without a given port: the usual one, or any if that is taken. */
 async function listen(
   server: ReturnType<typeof createServer>,
   host: string,
@@ -191,19 +191,15 @@ async function listen(
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
-  if (!/^application\/json\b/.test(request.headers['content-type'] ?? '')) throw unreadable('is not JSON');
+  if (!/^application\/json\b/.test(request.headers['content-type'] ?? '')) throw usageError('The request is not JSON.');
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
-    if (bytes > LARGEST_BODY_BYTES) throw unreadable('is too large');
+    if (bytes > LARGEST_BODY_BYTES) throw usageError('The request is too large.');
     chunks.push(chunk);
   }
   return parseJson(Buffer.concat(chunks).toString('utf8'));
-}
-
-function unreadable(why: string): AgentosError {
-  return new AgentosError({ code: 'usage', reason: `The request ${why}.` });
 }
 
 function say(response: ServerResponse, status: number, text: string): void {
@@ -221,7 +217,7 @@ function sendAsset(request: IncomingMessage, response: ServerResponse, { type, b
   response.writeHead(200, { 'content-type': type }).end(isCompressed ? compressed : bytes);
 }
 
-/** On the same machine, packing takes longer than sending. */
+/** On the same machine, compressing takes longer than sending. */
 function takesGzip({ headers, socket }: IncomingMessage): boolean {
   const from = (socket.remoteAddress ?? '').replace('::ffff:', '');
   return !isLoopback(from) && /\bgzip\b/.test(headers['accept-encoding'] ?? '');
@@ -233,7 +229,7 @@ async function sendJson(
   value: unknown,
   mask: (text: string) => string,
 ): Promise<void> {
-  const json = Buffer.from(mask(JSON.stringify(value)));
+  const json = Buffer.from(mask(visibleJson(value)));
   const isCompressed = takesGzip(request);
   if (isCompressed) response.setHeader('content-encoding', 'gzip');
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });

@@ -1,21 +1,21 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** Who may ask. */
+/** Access control. */
 export interface Session {
-  /** Why a request is refused, signed in or not; null: it is not. */
+  /** Why a request is refused even with a valid cookie; null: it is not. */
   refusal(request: IncomingMessage): string | null;
   isSignedIn(request: IncomingMessage): boolean;
-  /** The cookie for one who knows the token, or a key that was not used before; null: neither. */
+  /** The cookie in exchange for the token or an unused one-time key; null: it is neither. */
   cookieFor(token: string): string | null;
-  /** A key that signs in once, for a command line that others can read. */
+  /** A key that works once, for a command line that others can read. */
   oneTimeKey(): string;
 }
 
 export interface SessionOptions {
   token: string;
   port: number;
-  /** Names that the server may be called by; null: any, because it listens on every address. */
+  /** The accepted host names; null: any, because the server listens on every address. */
   hosts: readonly string[] | null;
 }
 
@@ -24,9 +24,8 @@ export function newToken(): string {
 }
 
 /**
- * The token comes in the fragment of the address, which browsers never send, and is exchanged for a cookie that no script can
- * read and no other site can use. A page of another site is kept out by its origin; one that pretends to be this machine by
- * its name (DNS rebinding), by the name that the browser asks for.
+ * The token is in the fragment of the URL, which browsers never send, and is exchanged for a cookie that no script can read and no
+ * other site can use. Requests of other sites are refused by their origin, and DNS rebinding by the Host header.
  */
 export function createSession({ token, port, hosts }: SessionOptions): Session {
   const name = `agentos-ui-${port}`;
@@ -45,7 +44,7 @@ export function createSession({ token, port, hosts }: SessionOptions): Session {
         (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) ||
         site === 'cross-site' ||
         site === 'same-site';
-      // A link on another site may lead to the page itself, which says nothing without the cookie.
+      // Another site may link to the page itself, which contains no data.
       const isNavigation = method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && origin === undefined;
       if (isForeign && !isNavigation) return 'Requests from other sites are refused.';
       if (method === 'POST' && origin === undefined) return 'A request that changes something has to name its origin.';
@@ -67,7 +66,7 @@ export function createSession({ token, port, hosts }: SessionOptions): Session {
   };
 }
 
-/** Takes as long whatever differs. */
+/** In constant time. */
 function isSame(given: string, wanted: string): boolean {
   const [a, b] = [given, wanted].map((text) => createHmac('sha256', 'compare').update(text).digest());
   return a !== undefined && b !== undefined && timingSafeEqual(a, b);

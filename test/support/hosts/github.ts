@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { branchHead } from './branch-head.ts';
 import { serveGit } from './git-http.ts';
 import { type Answer, type HostServer, pageOf, type Seen, startHost } from './server.ts';
 
@@ -112,16 +112,7 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     head: { ...pull.head, sha: shaOf(pull) },
     html_url: `${web}/pull/${pull.number}`,
   });
-  const headOf = (branch: string): string | null => {
-    try {
-      return execFileSync('git', ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], {
-        cwd: bare,
-        encoding: 'utf8',
-      }).trim();
-    } catch {
-      return null;
-    }
-  };
+  const headOf = (branch: string): string | null => branchHead(bare, branch);
   const notFound: Answer = { status: 404, body: { message: 'Not Found' } };
 
   function selected(query: Record<string, string>): FakeIssue[] {

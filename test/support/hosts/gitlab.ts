@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { branchHead } from './branch-head.ts';
 import { type Answer, type HostServer, pageOf, type Seen, startHost } from './server.ts';
 
 export const GITLAB_TOKEN = 'glpat-0123456789abcdefghij';
@@ -80,16 +80,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
   const web = `https://gitlab.com/${path}`;
   const at = `/api/v4/projects/${path}`;
   const notFound: Answer = { status: 404, body: { message: '404 Not found' } };
-  const headOf = (branch: string): string | null => {
-    try {
-      return execFileSync('git', ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], {
-        cwd: bare,
-        encoding: 'utf8',
-      }).trim();
-    } catch {
-      return null;
-    }
-  };
+  const headOf = (branch: string): string | null => branchHead(bare, branch);
   const shownIssue = ({ blockedBy: _blockedBy, ...issue }: FakeGitLabIssue) => ({
     ...issue,
     web_url: `${web}/-/issues/${issue.iid}`,

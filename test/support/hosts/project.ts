@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseItemId } from '../../../src/core/ids.ts';
 import { readHeader } from '../../../src/documents/header.ts';
-import { writeReport } from '../../../src/documents/implementation/report.ts';
+import { emptyLedger } from '../../../src/documents/ledger.ts';
 import { branchNameOf } from '../../../src/git/branches.ts';
 import { parseIssue } from '../../../src/source/directory.ts';
+import { writeReport } from '../../../src/verification/report.ts';
 import { approvedLld } from '../../../src/workflow/approved-lld.ts';
 import { type Calls, callsOf, commitProject, implementer } from '../implement.ts';
 import { ISSUE, lldFor } from '../models.ts';
@@ -74,8 +75,8 @@ async function finishedBranch(repository: TestRepository, id: string, title: str
       lldHash: readHeader(lld).header.bodyHash ?? '',
       branch,
       baseCommit,
-      testsCommit: null,
-      codeCommit: null,
+      testsCommit: '1'.repeat(40),
+      codeCommit: '2'.repeat(40),
       implementer: 'command:x',
       reviewer: 'command:y',
       policy: 'strict',
@@ -84,7 +85,7 @@ async function finishedBranch(repository: TestRepository, id: string, title: str
       scenarios: [],
       frozen: [],
       coverage: { target: null, files: null },
-      review: null,
+      review: { rounds: 1, verdict: 'APPROVED', ledger: emptyLedger },
       notices: [],
       spending: [],
     }),

@@ -1,0 +1,187 @@
+import type { Code, Heading, Nodes, Root, RootContent } from 'mdast';
+import { fromMarkdown } from 'mdast-util-from-markdown';
+import { frontmatterFromMarkdown } from 'mdast-util-frontmatter';
+import { gfmStrikethroughFromMarkdown } from 'mdast-util-gfm-strikethrough';
+import { gfmTableFromMarkdown } from 'mdast-util-gfm-table';
+import { gfmTaskListItemFromMarkdown } from 'mdast-util-gfm-task-list-item';
+import { toString as textOf } from 'mdast-util-to-string';
+import { frontmatter } from 'micromark-extension-frontmatter';
+import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
+import { gfmTable } from 'micromark-extension-gfm-table';
+import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
+import { tameMarkdown } from './tame-markdown.ts';
+
+/** Wider than the padding of any table. Patterns that look for white space take quadratic time on longer gaps. */
+const GAPS = /([ \t]{200})[ \t]+/g;
+
+/** Removes what editors and models disagree about: zero-width marks at the start, CRLF, a lone CR, and endless white space. */
+export function normaliseText(text: string): string {
+  return text
+    .replace(/^[\uFEFF\u200B\u2060]+/, '')
+    .replace(/\r\n?/g, '\n')
+    .replace(GAPS, '$1');
+}
+
+/** The parts of GFM that our documents use. Automatic links and footnotes would double the time for nothing. */
+const GRAMMAR = {
+  extensions: [gfmTable(), gfmTaskListItem(), gfmStrikethrough()],
+  mdastExtensions: [gfmTableFromMarkdown(), gfmTaskListItemFromMarkdown(), gfmStrikethroughFromMarkdown()],
+};
+const WITH_FRONT_MATTER = {
+  extensions: [...GRAMMAR.extensions, frontmatter(['yaml'])],
+  mdastExtensions: [...GRAMMAR.mdastExtensions, frontmatterFromMarkdown(['yaml'])],
+};
+
+const BETWEEN_RULES = /^---[ \t]*\n([\s\S]*?)(?<=\n)---[ \t]*(?:\n|$)/;
+const YAML_LINE = /^(?:\s|-\s|#(?!#)|["'\w][\w ."'-]*:(?:\s|$)|[\]}]|$)/;
+
+/** A rule at the top is front matter only with fields below it. Otherwise the sections up to the next rule would be lost. */
+function hasFrontMatter(text: string): boolean {
+  const lines = (BETWEEN_RULES.exec(text)?.[1] ?? '').split('\n');
+  return lines.every((line) => YAML_LINE.test(line)) && lines.some((line) => /^["'\w][^#]*:/.test(line));
+}
+
+/** The last few trees, because a dozen readers read the same document in a row. */
+const recent = new Map<string, Root>();
+const MOST_RECENT = 4;
+
+/** The syntax tree of text that `normaliseText` returned. Trees are cached, so callers must not change them. */
+export function parseMarkdown(text: string): Root {
+  const grammar = hasFrontMatter(text) ? WITH_FRONT_MATTER : GRAMMAR;
+  const root = recent.get(text) ?? fromMarkdown(tameMarkdown(text), grammar);
+  recent.delete(text);
+  recent.set(text, root);
+  const [oldest] = recent.keys();
+  if (recent.size > MOST_RECENT && oldest !== undefined) recent.delete(oldest);
+  return root;
+}
+
+/** A node's text without markup. */
+export function plainText(node: Nodes | undefined): string {
+  return node ? textOf(node).trim() : '';
+}
+
+/** The line a node begins at, counted from 1. */
+export function lineOf(node: Nodes | undefined): number {
+  return node?.position?.start.line ?? 1;
+}
+
+/** Code blocks under a node, in document order. */
+export function codeIn(node: Nodes): Code[] {
+  if (node.type === 'code') return [node];
+  return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
+}
+
+/** A heading with everything up to the next heading of the same or a higher level. */
+export interface Section {
+  heading: Heading;
+  title: string;
+  depth: number;
+  line: number;
+  /** The nodes directly under this heading, up to the first subsection. */
+  own: RootContent[];
+  /** All nodes of the section, subsections' headings and nodes included. */
+  all: RootContent[];
+  /** Offsets into the text: from the heading's first character to the end of the section. */
+  start: number;
+  end: number;
+}
+
+/** Every section of the document in order, nested ones included. Text above the first heading is in none. */
+export function sectionsOf(root: Root): Section[] {
+  const sections: Section[] = [];
+  let open: Section[] = [];
+  for (const node of root.children) {
+    if (node.type === 'heading') {
+      const start = node.position?.start.offset ?? 0;
+      for (const section of open) if (section.depth >= node.depth) section.end = start;
+      open = open.filter(({ depth }) => depth < node.depth);
+      for (const section of open) section.all.push(node);
+      const end = root.position?.end.offset ?? 0;
+      const own = { heading: node, title: plainText(node), depth: node.depth, line: lineOf(node) };
+      open.push({ ...own, own: [], all: [], start, end });
+      sections.push(...open.slice(-1));
+    } else {
+      open.at(-1)?.own.push(node);
+      for (const section of open) section.all.push(node);
+    }
+  }
+  return sections;
+}
+
+const BLOCKS = new Set(['root', 'list', 'listItem', 'blockquote', 'table', 'tableRow']);
+
+/**
+ * A node's text without markup, except that inline code keeps its backticks, because rules treat code and words differently.
+ * Comments are dropped, and blocks are on lines of their own. `keepsMarks` also keeps `**` and `~~`.
+ */
+export function markedText(node: Nodes, keepsMarks = false): string {
+  return markedNode(node, keepsMarks).trim();
+}
+
+const MARKS: Record<string, string> = { strong: '**', delete: '~~' };
+
+function markedNode(node: Nodes, keepsMarks: boolean): string {
+  if (node.type === 'inlineCode') return `\`${node.value}\``;
+  if (node.type === 'break') return '\n';
+  if (node.type === 'html') return /^<br\b/i.test(node.value) ? '\n' : node.value.replace(/<!--[\s\S]*?(?:-->|$)/g, '');
+  if ('value' in node) return node.value;
+  if (node.type === 'image') return node.alt ?? '';
+  if (!('children' in node)) return '';
+  const text = node.children
+    .map((child: Nodes) => markedNode(child, keepsMarks))
+    .join(BLOCKS.has(node.type) ? '\n' : '');
+  const mark = keepsMarks ? (MARKS[node.type] ?? '') : '';
+  return `${mark}${text}${mark}`;
+}
+
+/** The same on one line. */
+export function flatText(node: Nodes): string {
+  return markedText(node).replace(/\s+/g, ' ');
+}
+
+export interface TextLine {
+  text: string;
+  line: number;
+}
+
+/** The lines of a paragraph, heading or cell. */
+export function linesOf(node: Nodes): TextLine[] {
+  return markedText(node)
+    .split('\n')
+    .map((text, index) => ({ text, line: lineOf(node) + index }));
+}
+
+/** Each point of a list, line of a paragraph and row of a table at the top of these nodes. */
+export function statementsIn(nodes: readonly Nodes[]): TextLine[] {
+  return nodes.flatMap((node): TextLine[] => {
+    if (node.type === 'list') return node.children.map((item) => ({ text: flatText(item), line: lineOf(item) }));
+    if (node.type === 'table')
+      return node.children.map((row) => ({
+        text: row.children.map((cell) => flatText(cell)).join(' | '),
+        line: lineOf(row),
+      }));
+    return node.type === 'paragraph' ? linesOf(node) : [];
+  });
+}
+
+/** `* **Name:** value`, as a point, a line or a row of a table; the name is in lower case. */
+export interface Field {
+  name: string;
+  value: string;
+  line: number;
+}
+
+export function fieldsIn(nodes: readonly Nodes[]): Field[] {
+  return statementsIn(nodes).flatMap(({ text, line }) => {
+    const [, name = '', value = ''] =
+      /^[^\p{L}\p{N}_]*(\p{L}[\p{L} #]{0,30}?)[^\p{L}\p{N}_]*[:：|]\s*(.*)$/su.exec(text) ?? [];
+    return name === '' ? [] : [{ name: name.toLowerCase(), value, line }];
+  });
+}
+
+/** All lines of text below a node, without code. */
+export function proseIn(node: Nodes): TextLine[] {
+  if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') return linesOf(node);
+  return 'children' in node ? node.children.flatMap((child: Nodes) => proseIn(child)) : [];
+}
