@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { READERS, STRINGS } from '../../test/support/adversarial.ts';
 
-const SMALL = 500;
+const SMALL = 1_000;
 const TIMES = 8;
 /** What takes no longer than this is not asked how it grows. */
-const NOTHING_MS = 25;
+const NOTHING_MS = 100;
 /** Between 8, which is in proportion, and 64, which is the square. */
 const MOST_RATIO = 24;
 const ATTEMPTS = 3;

@@ -71,9 +71,15 @@ describe('what cannot be drawn has a reason', () => {
     ['sequenceDiagram\n A->>B: a; b', /not a message/],
     ['sequenceDiagram\n Note A: text', /not a note/],
     ['sequenceDiagram\n opt x\n A->>B: y\n else z\n end', /no open "alt"/],
+    ['classDiagram\n A -> B', /not an arrow/],
+    ['erDiagram\n A ||--o{ B', /no name/],
+    ['stateDiagram-v2\n A -> B', /not an arrow/],
     ['sequenceDiagram\n A->>B', /no text/],
     ['sequenceDiagram\n loop each\n A->>B: x', /has no "end"/],
     ['sequenceDiagram\n A->>B: x\n end', /closes nothing/],
+    ['stateDiagram-v2\n state X {\n A --> B', /not closed/],
+    ['classDiagram\n class X {\n +a', /not closed/],
+    ['erDiagram\n A {\n string b', /not closed/],
   ])('%s', (text, reason) => {
     expect(mermaidProblem(text)).toMatch(reason);
   });

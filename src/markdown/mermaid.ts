@@ -7,11 +7,12 @@ const DIAGRAMS = new Set(
   ).split(' '),
 );
 const DIRECTION = /^(?:TB|TD|BT|RL|LR|>|<|\^|v)$/;
+const RELATION = /[|}][|o](?:--|\.\.)[|o][|{]/;
 const OPENERS = /^(loop|alt|opt|par|par_over|critical|break|rect|box)\b/i;
 
 /**
  * Why Mermaid would refuse the diagram, or null. Mermaid itself is several megabytes, so this is a light parser: it reads
- * flowcharts and sequence diagrams as Mermaid does, and of the others only the first line.
+ * flowcharts and sequence diagrams as Mermaid does, and checks only brackets and arrows of the others.
  */
 export function mermaidProblem(text: string): string | null {
   const lines = bareLines(text);
@@ -27,7 +28,17 @@ export function mermaidProblem(text: string): string | null {
   const body = lines.slice(1);
   if (type === 'graph' || type.startsWith('flowchart')) return flowchartProblem(rest, body);
   if (body.length === 0 && rest === '') return `the ${type} has no content`;
-  return type === 'sequenceDiagram' ? sequenceProblem(body) : null;
+  if (type === 'sequenceDiagram') return sequenceProblem(body);
+  if (type === 'requirementDiagram') return braceProblem(body);
+  if (type === 'erDiagram') {
+    const unnamed = body.find((line) => RELATION.test(line) && !line.includes(':'));
+    if (unnamed) return `the relation "${unnamed.trim().slice(0, 40)}" has no name (write ": …" behind it)`;
+    return braceProblem(body.map((line) => withoutLabel(line).replace(RELATION, ' ')));
+  }
+  if (!/^(?:state|class)Diagram/.test(type)) return null;
+  const noArrow = type.startsWith('state') ? /(?<![-<])->/ : /(?<![-.=<])[-=]>/;
+  const arrow = body.map((line) => noArrow.exec(withoutLabel(line))?.[0]).find(Boolean);
+  return arrow ? `"${arrow}" is not an arrow of a ${type} (use "-->")` : braceProblem(body.map(withoutLabel));
 }
 
 /** Lines without configuration, comments and blanks. */
@@ -155,4 +166,21 @@ function sequenceProblem(lines: string[]): string | null {
   }
   const left = open.at(-1);
   return left === undefined ? null : `"${left}" has no "end"`;
+}
+
+function braceProblem(lines: string[]): string | null {
+  let depth = 0;
+  for (const brace of lines
+    .join('\n')
+    .replace(/"[^"\n]*"/g, '')
+    .match(/[{}]/g) ?? []) {
+    depth += brace === '{' ? 1 : -1;
+    if (depth < 0) return 'a "}" closes nothing';
+  }
+  return depth > 0 ? 'a "{" is not closed' : null;
+}
+
+/** Drops the text behind a colon, because labels and notes may contain anything. */
+function withoutLabel(line: string): string {
+  return line.replace(/(?<!:):(?!:)(?!.*\{\s*$).*$/, '');
 }
