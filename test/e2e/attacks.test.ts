@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -203,6 +204,21 @@ test('a repository with traps in its settings, hooks, links and texts runs nothi
   const commits = repository.git('log', '--format=%s%n%(trailers)', `main..${made}`);
   expect.soft(commits).toContain('Implemented-by: command:');
   expect.soft(commits).not.toMatch(/^(?:Co-authored-by|Closes)|#1|@eve/m);
+
+  // What is missing in a partial clone is asked for by a program that the clone names. Of a plain git this is true:
+  const clone = beside(repository, 'clone');
+  const filter = ['--filter=blob:none', '--no-checkout'];
+  repository.git('config', 'uploadpack.allowFilter', 'true');
+  repository.git('clone', '--quiet', ...filter, `file://${root.replaceAll(' ', '%20')}`, clone);
+  const lazily = `echo fetched >> '${beside(repository, 'fetched')}'; false`;
+  repository.git('-C', clone, 'config', 'remote.origin.uploadpack', lazily);
+  expect(spawnSync('git', ['-C', clone, 'show', 'HEAD:src/main.js']).status).not.toBe(0);
+  await rm(beside(repository, 'fetched'));
+  await mkdir(join(clone, 'issues'));
+  await writeFile(join(clone, 'issues', '42.md'), ISSUE);
+  for (const args of [['context', '42'], ['lld', '42', '--offline'], ['doctor']])
+    await agentos(args, { ...options, cwd: clone });
+  expect.soft(existsSync(beside(repository, 'fetched'))).toBe(false);
 
   // A token goes nowhere that a repository names before a person said yes: not even to make a plan.
   const received: string[] = [];

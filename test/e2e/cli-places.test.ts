@@ -8,6 +8,7 @@ import { agentos, PROJECT, type ProgramOptions } from '../support/program.ts';
 import { expectRefusal } from '../support/refusal.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { scriptedModels } from '../support/scripted-models.ts';
+import { canMount } from '../support/small-disk.ts';
 import { treeOf } from '../support/tree.ts';
 
 const optionsOf = (repository: TestRepository, env: Record<string, string> = {}): ProgramOptions => ({
@@ -229,4 +230,29 @@ test('a state folder that comes with the repository, or leads elsewhere, is refu
   repository.git('rm', '--quiet', '--cached', '-r', '.agentos');
   expect((await agentos(['lld', '1', '--offline'], options)).code).toBe(3);
   expect((await stat(state)).mode & 0o777).toBe(0o700);
+});
+
+test.skipIf(!canMount())('a work folder that another user made first is neither used nor cleaned', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  const reports = join(repository.home, '..', 'left');
+  // A /var/tmp of its own, with what another user put there; then a list of all that is in it.
+  const place = (made: string): string[] => {
+    const script = `mount -t tmpfs none /var/tmp && cd /var/tmp && ${made} && cd - >/dev/null && "$@"; code=$?; find /var/tmp -mindepth 1 > '${reports}'; exit $code`;
+    return ['unshare', '--mount', 'sh', '-c', script, 'sh'];
+  };
+  for (const [made, why] of [
+    ['mkdir -p agentos-0/precious && chown 65534 agentos-0', 'it belongs to another user (65534)'],
+    ['mkdir -p agentos-0/precious && chmod 777 agentos-0', 'others can write it'],
+    ['mkdir -p other/precious && ln -s other agentos-0', 'it is a link'],
+  ] as const)
+    for (const args of [
+      ['lld', '1', '--offline'],
+      ['clean', '--caches'],
+    ]) {
+      const { code, stderr } = await agentos(args, { ...optionsOf(repository), under: place(made) });
+      expect.soft([code, stderr], `${made}: ${args.join(' ')}`).toEqual([2, expect.stringContaining(why)]);
+      const left = (await readFile(reports, 'utf8')).trim().split('\n');
+      expect.soft(left.map((path) => path.replace('/var/tmp/', ''))).toContainEqual(expect.stringMatching(/precious$/));
+      expect.soft(left.length).toBe(made.includes('ln') ? 3 : 2);
+    }
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Summary } from '../../src/core/summary.ts';
@@ -285,6 +285,37 @@ describe('an agent that speaks ACP', () => {
     ];
     expect([decisions(drafter), decisions(await noted(join(notes.folder, 'reviewer')))]).toEqual([refused, refused]);
     await expectNoWorktree(repository);
+  });
+
+  test('asks for a helper of a vendor without any price: not under a limit', async () => {
+    const vendor = await startVendor({ script: () => ({ text: 'Hello' }) });
+    onTestFinished(() => vendor.close());
+    const repository = await testRepository({ 42: ISSUE });
+    const settings = [
+      `endpoints: { openai-compatible: "${vendor.url}/v1" }`,
+      'keys: { openai-compatible: [LOCAL_KEY] }',
+    ];
+    await repository.write('agentos.yaml', settings.join('\n'));
+    const notes = await notesOf(repository);
+    const calls = join(notes.folder, 'calls');
+    const drafter = `acp:node '${ACP_AGENT}' '${calls}' '${notes.folder}/lld.md' local`;
+    const reviewer = `command:cat '${notes.folder}/review.md'`;
+    const models = ['--trust', '--drafter', drafter, '--reviewer', reviewer, ...WITHOUT_SANDBOX];
+    const env = { HOME: repository.home, ...vendorEnv(vendor.url), LOCAL_KEY: 'sk-local-0123456789' };
+    const options = { cwd: repository.root, env };
+    const helpers = async (): Promise<unknown[]> => (await noted(calls)).filter((entry) => 'helper' in entry);
+
+    const limited = await agentos(['lld', '42', '--max-cost', '5', ...models], options);
+    expect(limited.code, limited.stdout + limited.stderr).toBe(0);
+    const said = expect.stringContaining('under prices in agentos.yaml');
+    expect(await helpers()).toEqual([{ helper: 402, said }]);
+    expect(vendor.calls).toEqual([]);
+
+    for (const made of ['docs', '.agentos']) await rm(join(repository.root, made), { recursive: true });
+    const free = await agentos(['lld', '42', ...models], options);
+    expect(free.code, free.stdout + free.stderr).toBe(0);
+    expect(await helpers()).toMatchObject([{ helper: 402 }, { helper: 200 }]);
+    expect(vendor.calls).toHaveLength(1);
   });
 
   test('as implementer may write in its worktree only, and is ended with its call', async () => {

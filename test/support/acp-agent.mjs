@@ -1,9 +1,10 @@
 // An agent that speaks ACP: asks for the permissions that PERMISSIONS names, one after another, writes down the answers,
-// and ends with the words in REPLY. Commands are `node acp-agent.mjs <notes> <file with its reply>`.
+// and ends with the words in REPLY. Commands are `node acp-agent.mjs <notes> <file with its reply> [a model of openai-compatible that
+// it asks the gateway for]`.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-const [, , notes, reply] = process.argv;
+const [, , notes, reply, helper] = process.argv;
 const note = (entry) => appendFileSync(notes, `${JSON.stringify(entry)}\n`);
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const earlier = () =>
@@ -29,8 +30,17 @@ const ask = (method, params) =>
 const options = ['allow_once', 'reject_once'].map((kind) => ({ optionId: kind, name: kind, kind }));
 const update = (sessionId, body) => send({ method: 'session/update', params: { sessionId, update: body } });
 
+async function askHelper() {
+  const { ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY: token } = process.env;
+  const url = new URL('/openai-compatible/v1/chat/completions', ANTHROPIC_BASE_URL);
+  const body = JSON.stringify({ model: helper, max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] });
+  const response = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body });
+  note({ helper: response.status, said: await response.text() });
+}
+
 async function prompt({ sessionId, prompt: parts }) {
   note({ prompt: parts.map(({ text }) => text).join('') });
+  if (helper !== undefined) await askHelper();
   const cwd = process.cwd();
   for (const [kind, path] of [
     ['read', `${cwd}/src/main.js`],
