@@ -33,8 +33,11 @@ export const uvu: Runner = {
   },
 };
 
-/** uvu stores the current test's name in its state and prints a mark when the test ends. */
-const UVU_HOOK = `const states = new WeakMap();
+/** uvu stores the current test's name in its state, since 0.4, and prints a mark when the test ends. */
+const UVU_HOOK = `// Loaders as old as such a uvu don't know names like node:fs.
+const { realpathSync } = require('fs');
+const { createRequire } = require('module');
+const states = new WeakMap();
 let running = null;
 let file = null;
 let failed = [];
@@ -49,6 +52,20 @@ Object.defineProperty(Object.prototype, '__test__', {
     running = name ? [this.__suite__ || '', String(name)] : null;
   },
 });
+
+const ofUvu = createRequire(realpathSync(process.argv[1]));
+if (/^0\\.[0-3]\\./.test(ofUvu('./package.json').version)) {
+  const uvu = ofUvu('.');
+  const named = (suite, add) => (name, handler) =>
+    add(name, (context) => {
+      running = [suite, String(name)];
+      return handler(context);
+    });
+  const wrapped = (suite, test) => Object.assign(named(suite, test), test, { only: named(suite, test.only) });
+  const { suite, test } = uvu;
+  uvu.test = wrapped('', test);
+  uvu.suite = (name, state) => wrapped(name || '', suite(name, state));
+}
 
 const print = process.stdout.write;
 process.stdout.write = function (chunk, ...rest) {

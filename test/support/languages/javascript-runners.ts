@@ -76,14 +76,17 @@ const RUNNERS: readonly (readonly [packages: Readonly<Record<string, string>>, s
   ),
   [{ ava: '6' }, { ...modern, script: 'ava', ...withT("import test from 'ava';\n", 'test', 'is') }],
   ...['16', '18', '21'].map((version) => [{ tap: version }, TAP] as const),
-  [
-    { uvu: '0.5' },
-    {
-      ...plain,
-      script: 'uvu test',
-      ...asserted(`const { test } = require('uvu');\n${ASSERT}`, 'test', 'test.run();\n'),
-    },
-  ],
+  ...['0.3', '0.5'].map(
+    (version) =>
+      [
+        { uvu: version },
+        {
+          ...plain,
+          script: 'uvu test',
+          ...asserted(`const { test } = require('uvu');\n${ASSERT}`, 'test', 'test.run();\n'),
+        },
+      ] as const,
+  ),
   ...['3', '5'].map(
     (version) =>
       [
