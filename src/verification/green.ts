@@ -10,6 +10,8 @@ export interface GreenFacts {
   run: TestRun;
   /** The tests written for this design. */
   tests: readonly TestCase[];
+  /** The files that they are in. */
+  files: readonly string[];
   baseline: Baseline;
   scenarios: readonly LldScenario[];
   /** Test files that the LLD deletes: their tests may disappear. */
@@ -19,7 +21,15 @@ export interface GreenFacts {
 }
 
 /** The new tests pass, every scenario has one, and what passed before still does. */
-export function greenGate({ run, tests, baseline, scenarios, deleted, ranAgain = [] }: GreenFacts): GateEvidence {
+export function greenGate({
+  run,
+  tests,
+  files,
+  baseline,
+  scenarios,
+  deleted,
+  ranAgain = [],
+}: GreenFacts): GateEvidence {
   const problems: string[] = [];
   const broken = brokenTests(run, baseline, (file) => deleted.has(file));
   const details = ranAgain
@@ -39,6 +49,8 @@ export function greenGate({ run, tests, baseline, scenarios, deleted, ranAgain =
     const unnamed = run.loadFailures.find(({ file }) => file === null);
     if (notLoaded.length === 0 && missing.length > 0 && unnamed !== undefined)
       problems.push(`the new tests did not run: ${errorMessage(unnamed.message)}`);
+    else if (notLoaded.length === 0 && missing.length > 0 && tests.length === 0)
+      problems.push(`none of the new tests ran: does the command run ${files.join(', ')}?`);
     else if (notLoaded.length === 0) problems.push(...missing);
     problems.push(...broken.values());
   }

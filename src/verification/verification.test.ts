@@ -59,7 +59,7 @@ test('tests with the same name are counted: one more is new, one less is missed'
   expect(newTests(run(twice), baseline, new Set())).toEqual([]);
   const third = testCase('same', 'failed', 'test/a.js');
   expect(newTests(run([third, ...twice]), baseline, new Set())).toEqual([third]);
-  const facts = { tests: [], baseline, scenarios: [], deleted: new Set<string>() };
+  const facts = { tests: [], files: [], baseline, scenarios: [], deleted: new Set<string>() };
   expect(greenGate({ ...facts, run: run(twice) }).problems).toEqual([]);
   expect(greenGate({ ...facts, run: run(twice.slice(1)) }).problems).toEqual([
     '"same" (test/a.js) passed 2 times before, and 1 now',
@@ -208,11 +208,15 @@ test.each(['could-not-run', 'killed', 'no-report', 'timed-out', 'no-tests'] as c
 );
 
 const greenOf = (result: TestRun, tests: TestCase[], deleted = new Set<string>()) =>
-  greenGate({ run: result, tests, baseline: BASELINE, scenarios: SCENARIOS, deleted });
+  greenGate({ run: result, tests, files: [FILE], baseline: BASELINE, scenarios: SCENARIOS, deleted });
 const GOOD = [testCase('010', 'passed'), testCase('020', 'passed')];
 
 test('green: the new tests pass, and what passed before does', () => {
   expect(greenOf(run([OLD, ...GOOD]), GOOD)).toMatchObject({ passed: true, problems: [] });
+});
+
+test('green: new tests that the whole suite does not run are told by their files', () => {
+  expect(greenOf(run([OLD]), []).problems).toEqual([`none of the new tests ran: does the command run ${FILE}?`]);
 });
 
 test('green: of a file that can’t be loaded only that is said, not that its scenarios have no test', () => {
@@ -226,7 +230,7 @@ test('green: of a file that can’t be loaded only that is said, not that its sc
 test('green: new tests that did not run because a module fails, as before, are told with its reason', () => {
   const loadFailures = [{ file: null, message: 'It exited with 1.\n[ERROR] No such plugin' }];
   const before = baselineOf(run([OLD], { loadFailures }));
-  const facts = { tests: [], scenarios: SCENARIOS, deleted: new Set<string>() };
+  const facts = { tests: [], files: [FILE], scenarios: SCENARIOS, deleted: new Set<string>() };
   const { problems } = greenGate({ run: run([OLD], { loadFailures }), baseline: before, ...facts });
   expect(problems).toHaveLength(1);
   expect(problems[0]).toMatch(/^the new tests did not run: \[ERROR\] No such plugin\n/);
@@ -258,7 +262,8 @@ test.each([
 
 test('green: a few old tests that fail alone are run again, and what is said of them is the second run', () => {
   const failing = run([{ ...OLD, outcome: 'failed' }, ...GOOD]);
-  const facts = { run: failing, tests: GOOD, baseline: BASELINE, scenarios: SCENARIOS, deleted: new Set<string>() };
+  const written = { tests: GOOD, files: [FILE], scenarios: SCENARIOS, deleted: new Set<string>() };
+  const facts = { run: failing, baseline: BASELINE, ...written };
   const keys = unsteadyTests(facts);
   expect(keys).toEqual([testKey(OLD)]);
   const steady = withOutcomesOf(failing, run([OLD, ...GOOD]), keys);

@@ -101,7 +101,8 @@ export function createGates(context: ImplementContext, tests: Tests | null, guar
       const factsOf = (found: TestRun): GreenFacts => {
         const fresh = newTests(found, baseline, written(frozen));
         const cases = found.cases.filter((test) => fresh.includes(test) || redKeys.has(testKey(test)));
-        return { run: found, tests: cases, baseline, scenarios: lld.scenarios, deleted };
+        const files = [...written(frozen)];
+        return { run: found, tests: cases, files, baseline, scenarios: lld.scenarios, deleted };
       };
       const ranAgain = unsteadyTests(factsOf(first));
       const second = ranAgain.length === 0 ? null : await runs.after({ step: `green-${name}-again`, ...asked });

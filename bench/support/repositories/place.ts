@@ -194,6 +194,8 @@ function wayOf(
   if (ignored.some(({ text }) => new RegExp(text).test(test))) return null;
   const patterns = words.filter((word) => word.includes('*') || (isFolder(word) && !isRunnableTest(word)));
   const listed = words.filter((word) => all.has(word) && isRunnableTest(word));
+  // Mocha takes ./test.js for the folder ./test.
+  if (name === 'mocha' && words.length === 0 && /^test\.[cm]?js$/.test(test.slice(folder.length))) return 'listed';
   if (patterns.length + listed.length === 0) return 'added';
   if (listed.includes(test)) return 'listed';
   const isMeant = patterns.some((one) => matchesGlob(test, one) || test.startsWith(`${one.replace(/\/$/, '')}/`));
