@@ -7,9 +7,15 @@ import { nearest } from './nearest.ts';
 
 type Path = readonly PropertyKey[];
 
+/** The parser compares each key with all keys before it: a megabyte of them would take minutes. */
+const LONGEST = 64 * 1024;
+const TOO_LONG = `is longer than ${LONGEST / 1024} KB`;
+
 /** Parses `agentos.yaml`. Errors name the line. */
 export function parseConfigFile(text: string, file: string): ConfigFile {
   const lines = new LineCounter();
+  if (text.length > LONGEST)
+    throw new AgentosError({ code: 'config-invalid', file, line: null, path: '', reason: TOO_LONG });
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const invalid = (offset: number | null, path: Path, reason: string): AgentosError => {
     const line = offset === null ? null : lines.linePos(offset).line;

@@ -141,6 +141,17 @@ test('a vendor’s standard key is for its own host, or for one that the environ
   const own = { ANTHROPIC_BASE_URL: 'https://proxy.example/v1' };
   expect(split({ anthropic: 'https://proxy.example' }, own).withheld).toEqual([]);
   expect(split({ anthropic: 'https://evil.example' }, own).withheld).toEqual(['COPY']);
+  expect(split({}, own)).toEqual({ kept: all, withheld: [] });
+});
+
+test('a standard key is not for another vendor, unless that has the same key', () => {
+  const named = { google: ['ANTHROPIC_API_KEY'] } as const;
+  const withheld = (env: Record<string, string>, endpoints: Partial<Record<VendorName, string>> = {}): string[] =>
+    standardKeysAtHome(readKeys(env, named), endpoints, env).withheld.map(({ vendor }) => vendor);
+  expect(withheld({ ANTHROPIC_API_KEY: SECRET })).toEqual(['google']);
+  expect(withheld({ ANTHROPIC_API_KEY: SECRET, GOOGLE_GEMINI_BASE_URL: 'https://proxy.example' })).toEqual(['google']);
+  expect(withheld({ ANTHROPIC_API_KEY: SECRET, GEMINI_API_KEY: SECRET })).toEqual([]);
+  expect(withheld({ ANTHROPIC_API_KEY: SECRET }, { google: 'https://api.anthropic.com' })).toEqual([]);
 });
 
 test('a variable that holds a key, or is there for one, can’t be handed over', () => {

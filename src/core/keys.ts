@@ -70,16 +70,16 @@ export function readKeys(
   return keys;
 }
 
-/** The vendor whose standard variable holds this value; null: none. */
-function standardVendorOf(value: string, env: Environment): VendorName | null {
+/** The vendors whose standard variables hold this value. */
+function standardVendorsOf(value: string, env: Environment): VendorName[] {
   const holds = (vendor: VendorName): boolean =>
     keyVariables(vendor).some((variable) => (env[variable] ?? '').split(',').some((one) => one.trim() === value));
-  return VENDORS.find(holds) ?? null;
+  return VENDORS.filter(holds);
 }
 
 /**
- * Splits keys by whether they may be sent to the addresses that a repository's configuration names. A vendor's standard key goes to
- * that vendor's host only, even in a trusted repository.
+ * Splits keys by whether they may be sent where a repository's configuration sends them, by an address or as a key of another vendor.
+ * A vendor's standard key goes to that vendor's host only, even in a trusted repository.
  */
 export function standardKeysAtHome(
   keys: readonly VendorKey[],
@@ -88,12 +88,13 @@ export function standardKeysAtHome(
 ): { kept: VendorKey[]; withheld: VendorKey[] } {
   const originOf = (url: string | undefined): string | null => URL.parse(url?.trim() ?? '')?.origin ?? null;
   const isAtHome = ({ vendor, secret }: VendorKey): boolean => {
-    const origin = originOf(endpoints[vendor]);
-    const owner = origin === null ? null : standardVendorOf(secret.reveal(), env);
-    // The user may have set the same address in the environment.
-    return (
-      owner === null || origin === OFFICIAL_URLS[owner] || origin === originOf(env[ENDPOINT_VARIABLES[vendor] ?? ''])
-    );
+    const owners = standardVendorsOf(secret.reveal(), env);
+    const own = originOf(env[ENDPOINT_VARIABLES[vendor] ?? '']);
+    const origin = originOf(endpoints[vendor]) ?? own ?? OFFICIAL_URLS[vendor];
+    const homes = owners.map((owner) => OFFICIAL_URLS[owner]);
+    // The user may have set an address for the vendor in the environment.
+    if (owners.includes(vendor)) homes.push(own);
+    return owners.length === 0 || origin === null || homes.includes(origin);
   };
   return { kept: keys.filter(isAtHome), withheld: keys.filter((key) => !isAtHome(key)) };
 }

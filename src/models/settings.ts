@@ -131,9 +131,10 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
 /** There is a standard key, but the repository's configuration would send it to another host. */
 function elsewhere(vendor: VendorName, address: string | undefined): AgentosError {
   const own = ENDPOINT_VARIABLES[vendor];
+  const host = URL.parse(address ?? OFFICIAL_URLS[vendor] ?? '')?.host ?? 'another host';
   return new AgentosError({
     code: 'usage',
-    reason: `agentos.yaml sends requests for ${vendor} to ${URL.parse(address ?? '')?.host ?? 'another host'}, where a vendor's standard key does not go.`,
+    reason: `agentos.yaml would send a standard key to ${host}, which is not the host of that key's vendor.`,
     hint: `Name a variable with a key of its own under keys.${vendor}${own === undefined ? '' : `, or set ${own} yourself`}.`,
   });
 }

@@ -9,6 +9,7 @@ import { wordingOf } from '../core/wording.ts';
 import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
+import { closeInheritedFiles } from '../process/inherited-files.ts';
 import { isHolderAlive, readHolder } from '../process/lock.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
@@ -269,6 +270,7 @@ process.on('SIGINT', () => undefined);
 // Node has read these; programs of the item must not inherit them, or they would write into our compile cache.
 delete process.env['NODE_COMPILE_CACHE'];
 delete process.env['MALLOC_ARENA_MAX'];
+closeInheritedFiles();
 void send({ type: 'ready' });
 // Warm-up. A module that can't be loaded fails again, and is reported, when an item needs it.
 void Promise.allSettled([loadTask(JSON.parse(process.argv[2] ?? 'null') as TaskReference)]);

@@ -103,6 +103,12 @@ test('committed files that are links, pipes, bombs or programs are not followed,
   expect.soft(refused.code, refused.stdout).not.toBe(0);
   expect.soft(existsSync(sprung)).toBe(false);
 
+  const names = Array.from({ length: LINES }, (_, at) => at.toString(36)).join(',');
+  await repository.write('agentos.yaml', `{${names}}`);
+  const bombed = await soon(['status'], repository, env);
+  expect.soft([bombed.code, bombed.stderr]).toEqual([2, expect.stringContaining('longer than 64 KB')]);
+  await rm(join(root, 'agentos.yaml'));
+
   // Folders of ours that lead elsewhere are refused as a whole.
   for (const name of ['docs/lineage', 'docs/lld', 'issues']) {
     await rm(join(root, name), { recursive: true, force: true });
@@ -143,8 +149,12 @@ test('no key leaves for an address that a repository names, and no command of a 
   await agentos(['lld', '1', '--trust', ...models], options);
   const trusted = await agentos(['lld', '1', '--trust', '--max-retries', '0'], options);
   expect.soft(trusted.code).toBe(2);
-  expect.soft(trusted.stderr).toContain("where a vendor's standard key does not go");
+  expect.soft(trusted.stderr).toContain("which is not the host of that key's vendor");
   expect.soft(received.join('\n')).not.toContain(KEY);
+  // Nor does it go to another vendor that the repository names it for.
+  await repository.write('agentos.yaml', 'keys: { openai: [ANTHROPIC_API_KEY] }\n');
+  const lent = await agentos(['lld', '1', '--trust', ...models.slice(0, 2), '--reviewer', 'command:x'], options);
+  expect.soft([lent.code, lent.stderr]).toEqual([2, expect.stringContaining('a standard key to api.openai.com')]);
   await rm(join(root, 'agentos.yaml'));
 
   // A copied `.git` that says that another folder holds its files.

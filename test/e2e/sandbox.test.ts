@@ -457,6 +457,22 @@ describe('without bubblewrap', () => {
   });
 });
 
+test.skipIf(missing !== null)('a folder that the shell left open leads no program out of the sandbox', async () => {
+  const repository = await testRepository({ 42: ISSUE });
+  const secret = join(repository.home, 'secret.txt');
+  await writeFile(secret, SECRET);
+  const drafter = `command:ls /proc/self/fd/20/ /proc/self/fd/200/ >&2; cat '/proc/self/fd/20${secret}' >&2; exit 3`;
+  const models = ['--drafter', drafter, '--reviewer', 'command:false'];
+  const ended = await agentos(['lld', '42', '--max-retries', '0', ...models], {
+    cwd: repository.root,
+    env: { HOME: repository.home },
+    under: ['bash', '-c', 'exec 20</ 200</; exec "$@"', 'bash'],
+  });
+  expect(ended.stdout).toContain('ended with exit code 3');
+  expect(ended.stdout).not.toContain(SECRET);
+  for (const fd of [20, 200]) expect(ended.stdout).toContain(`cannot access '/proc/self/fd/${fd}/'`);
+});
+
 test('a repository that turns the sandbox off or names hosts has to be trusted', async () => {
   const repository = await designedRepository(['42']);
   const env = { HOME: repository.home };
