@@ -101,6 +101,7 @@ test('several files at once: one entry for each, in the order given, and the wor
   ]);
   expect([all?.code, people?.code, good?.code, neither?.code]).toEqual([2, 2, 0, 1]);
   const entries: { file: string; kind: string; error?: string }[] = JSON.parse(all?.stdout ?? '');
+  expect(all?.stdout).not.toContain('"failure"');
   expect(entries.map((entry) => entry.file)).toEqual(files);
   const unknown = entries.filter((entry) => entry.kind === 'unknown').map((entry) => entry.error);
   expect(unknown).toEqual([

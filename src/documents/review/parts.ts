@@ -8,7 +8,7 @@ import { type Coverage, type Finding, type OpenQuestion, type PreFlight, percent
 /* The sections of a review that hold neither findings nor the verdict. */
 
 const COUNTS =
-  /(?:\bcover\w*\b[^\d]{0,40}|)(\d+)\s*(?:requirements?\s*)?(?:(?:are|fully)\s+)*(?:covered\s*)?(?:\/|of|out of)\s*(\d+)/i;
+  /(?:\bcover\w*\b[^\d]{0,40}|)(\d+)\s*(?:(?:\w+ )?requirements?\s*)?(?:(?:are|fully)\s+)*(?:covered\s*)?(?:\/|of|out of)\s*(\d+)/i;
 const PERCENT = /(\d+(?:[.,]\d+)?)\s*%/;
 const UNCOVERED = /[✗✘❌✖⚠]|\b(?:missing|not covered|uncovered|gaps?|none|partial(?:ly)?|no|untested|fail(?:ed)?)\b/i;
 const COVERED = /[✓✔✅☑]|\b(?:covered|yes|pass(?:ed)?|ok|full(?:y)?|complete)\b/i;

@@ -88,6 +88,10 @@ describe('coverage', () => {
     ],
     ['- Requirements covered: 7/7 (100%)', { covered: 7, total: 7, percent: 100 }],
     ['**Coverage: 11/12 requirements (91.6%)**', { covered: 11, total: 12, percent: 91.6 }],
+    [
+      '**Coverage Calculation:** 4 functional requirements covered / 4 total functional requirements = **100%**',
+      { covered: 4, total: 4, percent: 100 },
+    ],
     ['Coverage: 3 of 4 requirements', { covered: 3, total: 4, percent: 75 }],
   ])('is read from "%s"', (line, expected) => {
     expect(readReview(review(line)).coverage).toEqual(expected);

@@ -37,32 +37,24 @@ function readReply(text: string): ReadReply {
   return { given, isUnbalanced: unbalanced, parts, reading: readVerdict(parts) };
 }
 
-/** No verdict can be read. `failure`: the reply is no review at all. */
-function noReview(problem: string, failure: string | null = null): Review {
-  const nothing = { verdict: null, coverage: null, preFlight: null, title: null, summary: null, failure };
-  return {
-    ...nothing,
-    problems: [problem],
-    notes: [],
-    findings: [],
-    openQuestions: [],
-    questionsForOrchestrator: [],
-    rulings: [],
-  };
+/** No verdict can be read. */
+function noReview(problem: string): Review {
+  const lists = { notes: [], findings: [], openQuestions: [], questionsForOrchestrator: [], rulings: [] };
+  return { ...lists, problems: [problem], verdict: null, coverage: null, preFlight: null, title: null, summary: null };
 }
 
 /** Reads a review in whatever form a reviewer's reply has. Never throws: `problems` says what is wrong with it. */
 export function readReview(source: string): Review {
   const { text, damaged } = repairMojibake(normaliseText(source));
-  if (text.trim() === '') return noReview(EMPTY, EMPTY);
+  if (text.trim() === '') return noReview(EMPTY);
   const reply = readReply(text);
   const review = (hasReviewSections(reply.parts) ? null : readUnstructured(reply)) ?? readOutline(reply);
   return damaged ? { ...review, notes: ['Text was decoded with the wrong character set.', ...review.notes] } : review;
 }
 
-/** Why a reply is no review at all, or null. */
+/** Why a reply is no review at all, but empty or an error message of the provider; else null. */
 export function unusableReview(source: string): string | null {
-  return readReview(source).failure;
+  return readReview(source).problems.find((problem) => problem === EMPTY || problem === NOT_A_REVIEW) ?? null;
 }
 
 /** A reply without the sections of a review: JSON, an error in its place, or null if it is prose. */
@@ -79,7 +71,7 @@ function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
   const isSilent = !saysVerdict(reading) && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
     (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
-  return isError ? noReview(NOT_A_REVIEW, NOT_A_REVIEW) : null;
+  return isError ? noReview(NOT_A_REVIEW) : null;
 }
 
 /** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
@@ -110,7 +102,6 @@ function readOutline(reply: ReadReply): Review {
     verdict,
     problems: [],
     notes: isUnbalanced ? ['A code fence is never closed.'] : [],
-    failure: null,
     findings,
     openQuestions: resolved,
     questionsForOrchestrator: [...questionsOf(parts), ...forAPerson],

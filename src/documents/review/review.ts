@@ -49,8 +49,6 @@ export interface Review {
   problems: string[];
   /** Oddities that don't affect the verdict. */
   notes: string[];
-  /** Why the reply is no review at all: it is empty, or an error message of the provider. */
-  failure: string | null;
   /** Open findings only: what the review itself marks as settled is left out. */
   findings: Finding[];
   openQuestions: OpenQuestion[];
