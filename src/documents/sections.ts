@@ -1,5 +1,5 @@
 import type { Heading, Root, RootContent } from 'mdast';
-import { lineOf, normaliseText, parseMarkdown, plainText } from '../markdown/markdown.ts';
+import { lineOf, normaliseText, parseMarkdown, plainText, withoutWrapper } from '../markdown/markdown.ts';
 import { readTitle } from '../markdown/words.ts';
 import { type DocumentFinding, error, quote, warning } from './finding.ts';
 import { type QuestionItem, questionItems } from './questions.ts';
@@ -65,12 +65,22 @@ export interface ParsedDocument extends DocumentSections {
   openQuestions: QuestionItem[];
 }
 
+/** The normalised text without a fence around the whole document. */
+export function bareDocument(given: string, names: readonly SectionName[]): string {
+  return withoutWrapper(normaliseText(given), (inside) =>
+    [...inside.matchAll(/^#{1,3}[ \t]+(.+)$/gm)].some(([, heading = '']) => {
+      const { number, key } = readTitle(heading);
+      return sectionId(number, key, names) !== null;
+    }),
+  );
+}
+
 /** Never throws: missing parts are empty, and the checks report them. `nodesOf`: what is below a section's heading. */
 export function parseDocument(
   given: string,
   names: readonly SectionName[],
 ): { parsed: ParsedDocument; heading: Heading | undefined; nodesOf: (id: string) => RootContent[] } {
-  const text = normaliseText(given);
+  const text = bareDocument(given, names);
   const root = parseMarkdown(text);
   const heading = titleOf(root, names);
   const outline = findSections(root, names);

@@ -72,6 +72,23 @@ export function codeIn(node: Nodes): Code[] {
   return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
 }
 
+export const FENCE = /^[\s>]*(`{3,}|~{3,})/;
+export const CLOSING_FENCE = /^[\s>]*(?:`{3,}|~{3,})\s*$/;
+
+/**
+ * Without a ```markdown fence around the whole document: its first line, and the last fence that closes something, become
+ * blank. `isOurs` judges what the fence holds, up to the end of the first fence inside.
+ */
+export function withoutWrapper(text: string, isOurs: (inside: string) => boolean): string {
+  const wrapper = parseMarkdown(text).children.find((node) => node.type !== 'paragraph');
+  if (wrapper?.type !== 'code' || !/^(?:markdown|md|text|)$/i.test(wrapper.lang ?? '')) return text;
+  const lines = text.split('\n');
+  const first = lineOf(wrapper) - 1;
+  if (!FENCE.test(lines[first] ?? '') || !isOurs(wrapper.value)) return text;
+  const last = lines.findLastIndex((line) => CLOSING_FENCE.test(line));
+  return lines.map((line, index) => (index === first || (index === last && last > first) ? '' : line)).join('\n');
+}
+
 /** A heading with everything up to the next heading of the same or a higher level. */
 export interface Section {
   heading: Heading;

@@ -33,6 +33,11 @@ test('an LLD is one, also with a byte-order mark, front matter and CRLF', () => 
   expect(isLld(`\uFEFF---\nissue: 42\n---\n${LLD_42}`.replaceAll('\n', '\r\n'))).toBe(true);
 });
 
+test('a fence around the whole of it changes nothing', () => {
+  expect(isLld(`\`\`\`markdown\n${LLD_42}\`\`\`\n`)).toBe(true);
+  expect(isLld('```\n# install\nnpm install\n```\n')).toBe(false);
+});
+
 test('a broken LLD still is', () => {
   expect(isLld(withoutSection('## 10. Verification & Testing'))).toBe(true);
   expect(isLld(LLD_42.slice(0, LLD_42.indexOf('## 4.')))).toBe(true);

@@ -1,6 +1,6 @@
-import { normaliseText, parseMarkdown, plainText } from '../../markdown/markdown.ts';
+import { parseMarkdown, plainText } from '../../markdown/markdown.ts';
 import { readTitle } from '../../markdown/words.ts';
-import { type SectionName, sectionId, sectionName } from '../sections.ts';
+import { bareDocument, type SectionName, sectionId, sectionName } from '../sections.ts';
 
 /** Id, title, and the words of which one is enough if the heading has the right number. */
 const SECTIONS: [id: string, title: string, words: string][] = [
@@ -40,7 +40,7 @@ const REVIEW_HEADING =
  * a design may speak of reviews and verdicts.
  */
 export function isLld(text: string): boolean {
-  const headings = parseMarkdown(normaliseText(text)).children.filter((node) => node.type === 'heading');
+  const headings = parseMarkdown(bareDocument(text, LLD_SECTIONS)).children.filter((node) => node.type === 'heading');
   const titles = headings.map((heading) => plainText(heading));
   const found = titles.map(readTitle).flatMap(({ number, key }) => {
     const id = sectionId(number, key, LLD_SECTIONS);

@@ -1,5 +1,5 @@
 import type { Code, Root } from 'mdast';
-import { codeIn, lineOf, parseMarkdown } from '../../markdown/markdown.ts';
+import { CLOSING_FENCE, codeIn, FENCE, lineOf, parseMarkdown, withoutWrapper } from '../../markdown/markdown.ts';
 import { knownArea, meaningOfHeading } from './outline.ts';
 
 export interface Source {
@@ -7,8 +7,6 @@ export interface Source {
   root: Root;
 }
 
-const FENCE = /^[\s>]*(`{3,}|~{3,})/;
-const CLOSING = /^[\s>]*(?:`{3,}|~{3,})\s*$/;
 const MOST_REPAIRS = 5;
 
 /**
@@ -16,7 +14,7 @@ const MOST_REPAIRS = 5;
  * before the first of them.
  */
 export function repairFences(text: string): { given: Source; repaired: Source; unbalanced: boolean } {
-  const given = parsed(withoutWrapper(text));
+  const given = parsed(withoutWrapper(text, beginsReview));
   const givenLines = given.text.split('\n');
   let unbalanced = codeIn(given.root).some((code) => isOpen(code, givenLines));
   let repaired = given;
@@ -36,6 +34,12 @@ function parsed(text: string): Source {
   return { text, root: parseMarkdown(text) };
 }
 
+/** A rule or a sentence may stand above the title. */
+function beginsReview(text: string): boolean {
+  const [, heading] = /^\s*(?:[^#\n]{1,200}\n\s*){0,2}#{1,3}\s+(.*)/.exec(text) ?? [];
+  return heading !== undefined && meaningOfHeading(heading, true) !== null;
+}
+
 function isReviewHeading(line: string): boolean {
   const [, title] = /^#{1,4}\s*(\S.*)$/.exec(line) ?? [];
   return title !== undefined && (meaningOfHeading(title, false) !== null || knownArea(title) !== null);
@@ -44,27 +48,13 @@ function isReviewHeading(line: string): boolean {
 /** A fenced block without an end. */
 function isOpen(code: Code, lines: string[]): boolean {
   const [first, last] = [lineOf(code) - 1, (code.position?.end.line ?? 1) - 1];
-  return FENCE.test(lines[first] ?? '') && (first === last || !CLOSING.test(lines[last] ?? ''));
+  return FENCE.test(lines[first] ?? '') && (first === last || !CLOSING_FENCE.test(lines[last] ?? ''));
 }
 
 /** A fence that is never closed, or only by the fence of a later block. One that closes properly quotes its content. */
 function swallowsSections(code: Code, lines: string[]): boolean {
   const inside = code.value.split('\n');
-  const isClosedLate = inside.some((line) => FENCE.test(line) && !CLOSING.test(line));
+  const isClosedLate = inside.some((line) => FENCE.test(line) && !CLOSING_FENCE.test(line));
   const isFenced = FENCE.test(lines[lineOf(code) - 1] ?? '');
   return isFenced && inside.some(isReviewHeading) && (isClosedLate || isOpen(code, lines));
-}
-
-/** Without a ```markdown fence around the whole review: its first line, and the last fence that closes something. */
-function withoutWrapper(text: string): string {
-  const wrapper = parseMarkdown(text).children.find((node) => node.type !== 'paragraph');
-  if (wrapper?.type !== 'code' || !/^(?:markdown|md|text|)$/i.test(wrapper.lang ?? '')) return text;
-  // A rule or a sentence may stand above the title.
-  const [, heading] = /^\s*(?:[^#\n]{1,200}\n\s*){0,2}#{1,3}\s+(.*)/.exec(wrapper.value) ?? [];
-  const lines = text.split('\n');
-  const first = lineOf(wrapper) - 1;
-  const isReview = heading !== undefined && meaningOfHeading(heading, true) !== null;
-  if (!isReview || !FENCE.test(lines[first] ?? '')) return text;
-  const last = lines.findLastIndex((line) => CLOSING.test(line));
-  return lines.filter((_, index) => index !== first && (index !== last || last <= first)).join('\n');
 }
