@@ -25,10 +25,12 @@ export function createLeftoverText(template: string): (document: ParsedDocument)
       null;
     const left = said ?? (isHint(prose) ? prose : null);
     const elided = leftOutIn(given);
+    // A row says what it is about; only its state is open.
+    const isState = left !== null && prose.trimStart().startsWith('|') && /^TODO\b/.test(left);
     const why = 'write it in full, because readers see no other version';
     return [
       ...(hint ? [warning(RULE, line, `A hint of the template was left in, ${quote(hint)}: delete it.`)] : []),
-      ...(left === null ? [] : [leftover(line, left)]),
+      ...(left === null ? [] : [{ ...leftover(line, left), ...(isState ? { severity: 'warning' as const } : {}) }]),
       ...(elided === null ? [] : [error('elided-text', line, `Text was left out, ${quote(elided)}: ${why}.`)]),
     ];
   };
@@ -87,7 +89,7 @@ const INSIDE =
   /\{\{[^{}\n]*\}\}|\[(?:(?:describe|explain|fill in|provide|specify|insert|your|replace (?:with|this))\s[^\]]*|tbd|todo|placeholder)\](?!\()|<(?:insert|describe|your|fill|enter|specify|todo|tbd|placeholder|replace)\b[^>\n]*>|\blorem ipsum\b/i;
 /** Placeholders that are all of a cell, an item or a line, or all that follows its label. */
 const WHOLE: RegExp[] = [
-  /^(?:tbd|tba|fixme|to be (?:determined|defined|decided|done|written|added)|placeholder(?: text)?|\?{2,})\W*$/i,
+  /^(?:tbd|tba|fixme|to be (?:determined|defined|decided|done|written|added)|placeholder|\?{2,})\W*$/i,
   /^(?:TODO|Todo)\W*$/,
   /^(?:TBD|TODO|FIXME)\s*(?:[:–—(]|-\s)/,
   /^\[(?:description|title|summary|name|date|author|path|file|reason|text|\.{3}|…)\]\W*$/i,
@@ -104,7 +106,7 @@ function placeholderIn(text: string): string | null {
 
 /** Words in place of text. */
 const LEFT_OUT =
-  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like) (?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|no changes?|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|code|text|entries|scenarios|requirements)(?: here| continue| go here)?(?=\W*$))(?!\w)/i;
+  /\b(?:unchanged|unmodified|omitted|elided|truncated|abbreviated|for brevity|not shown|(?:the )?same as (?:before|above|(?:in )?(?:the )?(?:previous|prior|original|last|earlier|current|existing))|(?:as|like)[- ](?:before|above|is)|as in the (?:previous|prior|original|last|earlier|current)|(?:see|from|in) (?:the )?(?:previous|prior|original|last|earlier) (?:version|draft|lld|document|revision)|no changes?(?=\W*$)|rest of (?:the |this )?(?:document|section|lld|draft|file|table|content)|(?:remaining|other|existing|previous) (?:sections?|rows?|content|code|text|entries|scenarios|requirements)(?: here| continue| go here)?(?=\W*$))(?!\w)/i;
 /** Italics or brackets of any kind around the whole line. */
 const MARKED =
   /^(?:\*{1,2}|_{1,2})?\s*(?:\[(?!x?\])(.*)\]|\((.*)\)|<!--(.*)-->|<([^<>]*)>|(?:\/\/|#)?\s*(?:\.{3}|…)(.*))\s*\.?(?:\*{1,2}|_{1,2})?$|^(?:\*|_)([^*_]+)(?:\*|_)$/;

@@ -57,6 +57,7 @@ export interface TitleParts {
 export function readTitle(title: string): TitleParts {
   const bare = title
     .replace(/[*_`~]/g, '')
+    .replace(/^\s*\[[A-Z]{3,}\]/, '')
     .replace(/^[^\p{L}\p{N}§]+/u, '')
     .trim();
   const number = NUMBER.exec(bare);

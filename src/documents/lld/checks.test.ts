@@ -301,6 +301,9 @@ describe('what is missing although something stands there', () => {
     '*Same as the previous draft.*',
     '... (rest of the section omitted for brevity)',
     '- [Same as above]',
+    '[See previous version]',
+    '*Content preserved from previous draft.*',
+    '<!-- [Content preserved as-is] -->',
     '| Key | Value |\n|---|---|\n| [remaining rows unchanged] | ... |',
     'A pure function.\n\n</draft>',
     'A pure function.\n\n<<<<<<< SEARCH\nx',
@@ -315,6 +318,8 @@ describe('what is missing although something stands there', () => {
 
   test.each([
     'Unchanged: the store keeps its schema.',
+    '*No changes to function signatures, only a test expects another value.*',
+    '(see the original issue)',
     'The rest of the module stays as it is (see `src/core`).',
     '```js\n// ... existing code, unchanged ...\n```',
     'Returns the value (unchanged if it is a number).',
@@ -369,6 +374,9 @@ describe('one fact is one finding', () => {
       );
     expect(found(plan(['T010', 'T020']))).toEqual([]);
     expect(found(plan(['T010', 'T030']))).toEqual(['error scenario-tables']);
+    expect(found(plan(['T010']))).toEqual([]);
+    const results = plan(['T010']).replace('| Test ID | Description |', '| Test ID | Expected Behavior |');
+    expect(found(results)).toEqual(['error scenario-tables']);
   });
 
   test('either number may be the right one when title and section 1 differ', () => {
@@ -385,6 +393,18 @@ test('a second table of the same scenarios is no second set of them', () => {
 test('a requirement has the number that is written, also behind a gap', () => {
   expect(found(edited('\n2. A value', '\n4. A value').replace('REQ-2', 'REQ-4'))).toEqual([]);
   expect(found(edited('\n2. A value', '\n1. A value'))).toEqual([]);
+});
+
+test('a fence around the whole document is no part of it, and lines keep their numbers', () => {
+  const wrapped = (text: string) => checkLld(`Here it is:\n\n\`\`\`markdown\n${text}\n\`\`\`\n`, { issueId: '42' });
+  expect(wrapped(LLD_42).findings).toEqual([]);
+  const [finding] = wrapped(edited('| Result equals 43 |', '| |')).findings;
+  const [bare] = checkLld(edited('| Result equals 43 |', '| |'), { issueId: '42' }).findings;
+  expect(finding).toEqual({ ...bare, line: (bare?.line ?? 0) + 3 });
+});
+
+test('a section whose heading is marked as unchanged is that section', () => {
+  expect(found(edited('## 9. Legal', '## [UNCHANGED] 9. Legal'))).toEqual([]);
 });
 
 describe('small designs', () => {

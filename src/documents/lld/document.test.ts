@@ -198,6 +198,8 @@ describe('the table of files', () => {
     [table(['File', 'Change Type', 'Description'], ['`./a/b/`', 'Add (directory)', 'x']), ['Add a/b']],
     [table(['File', 'Change Type', 'Description'], ['`a.js`, `b.js`', 'Add', 'x']), ['Add a.js', 'Add b.js']],
     [table(['File', 'Change Type', 'Description'], ['`a b/ü.js`', 'Add', 'x']), ['Add a b/ü.js']],
+    [table(['File', 'Change Type'], ['`a.js`', 'Create new file']), ['Add a.js']],
+    [table(['File', 'Change'], ['`a.js`', 'Add tests for it'], ['`b.js`', 'Add']), ['Add b.js']],
     [
       `${table(['File', 'Change'], ['`a.js`', 'Add'])}\n\nand\n\n${table(['File', 'Change'], ['`b.js`', 'Delete'])}`,
       ['Add a.js', 'Delete b.js'],

@@ -36,7 +36,9 @@ const CHANGES: [FileChange, RegExp][] = [
   ['Delete', /^(?:delet|remov|drop)/],
 ];
 
-/** The meaning of a change type cell (`Create`, `**New**`, `Update (minor)`), or null (`Add/Modify`). */
+const OF_A_FILE = /^(?:files?|director(?:y|ies)|folders?|only|test)$/;
+
+/** The meaning of a change type cell (`Create`, `**New file**`, `Update (minor)`), or null (`Add/Modify`, `Add tests`). */
 function fileChange(text: string): FileChange | null {
   const words =
     text
@@ -45,7 +47,7 @@ function fileChange(text: string): FileChange | null {
       .match(/[a-z]+/g) ?? [];
   const meant = words.map((word) => CHANGES.find(([, known]) => known.test(word))?.[0] ?? null);
   const [first = null] = meant;
-  return meant.every((change) => change === null || change === first) ? first : null;
+  return meant.every((change, index) => change === first || OF_A_FILE.test(words[index] ?? '')) ? first : null;
 }
 
 /** `source` is the whole text, because the parser drops characters of a bare path such as `src/__init__.py`. */
@@ -197,6 +199,8 @@ function atBase({ path, change, line }: LldFile, tree: BaseTree, all: LldFile[])
   // A file directly in the new folder shows that the folder is not a typing error.
   const isMeant = all.some((other) => other.change === 'Add' && ancestors(other.path).join() === first);
   if (isMeant || [first, second].some((folder) => tree.kindOf(folder) !== null)) return [];
+  // The other files of a new folder are the same mistake.
+  if (all.find((other) => other.change === 'Add' && ancestors(other.path)[0] === first)?.path !== path) return [];
   const missing = `neither ${folders.join(' nor ')} is in the repository: use an existing folder, or correct the path`;
   return [error('path-parent', line, `${path} can't be added, ${missing}.`)];
 }

@@ -93,6 +93,12 @@ describe('against the repository at the base commit', () => {
     expect(found([row], repository)).toEqual(expected);
   });
 
+  test('a new folder with files deep inside it is one mistake', () => {
+    expect(
+      found(['`nowhere/deep/x.js` | Add', '`nowhere/deep/y.js` | Add', '`nowhere/far/z.js` | Add'], repository),
+    ).toEqual(['error path-parent']);
+  });
+
   test('a new folder with a file directly in it is meant', () => {
     expect(found(['`engine/index.js` | Add', '`engine/core/run.js` | Add'], repository)).toEqual([]);
   });

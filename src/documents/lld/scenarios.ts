@@ -64,15 +64,18 @@ export function readScenarios(nodes: readonly Nodes[], known: readonly string[])
       if (scenario.id !== '') byNumber.set(testNumber(scenario.id), scenario);
     return isNew;
   });
-  const others = lists.filter((list) => !counted.includes(list)).flatMap((list) => list.scenarios);
+  const more = lists.filter((list) => !counted.includes(list));
+  const others = more.flatMap((list) => list.scenarios);
   for (const { id, requirements } of others) {
     const same = byNumber.get(testNumber(id));
     if (same) same.requirements = [...new Set([...same.requirements, ...requirements])];
   }
   const scenarios = counted.flatMap((list) => list.scenarios);
   const listed = new Set(others.map(({ id }) => testNumber(id)));
-  // Tables without a common id list different things: only what is extra is one-sided.
-  const isAgain = others.some(({ id }) => byNumber.has(testNumber(id)));
+  // Tables without a common id, or without results (steps by hand), list different things: only what is extra is one-sided.
+  const isAgain = more
+    .filter(({ columns }) => columns.expected !== null)
+    .some((list) => list.scenarios.some(({ id }) => byNumber.has(testNumber(id))));
   const missing = isAgain ? scenarios.filter(({ id }) => !listed.has(testNumber(id))) : [];
   return {
     scenarios,

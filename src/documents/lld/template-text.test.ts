@@ -57,6 +57,16 @@ describe('text that a template left over is an error', () => {
   });
 });
 
+test('a row that is marked as to do is only a warning', () => {
+  const row = (state: string) =>
+    inApproach(`| Concern | Mitigation | Status |\n|---|---|---|\n| Leaks | Mask keys | ${state} |`);
+  expect([row('TODO'), row('TODO (follow-up)'), row('Addressed')]).toEqual([
+    ['warning template-text'],
+    ['warning template-text'],
+    [],
+  ]);
+});
+
 describe('look-alikes are no template text', () => {
   test.each([
     'Returns `Map<string, number>`.',
