@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import {
   makeOwnFolder,
+  makeWritable,
   removeFolder,
   removeStaleTemporaryFiles,
   writeFileAtomic,
@@ -92,4 +93,16 @@ test('a folder below one that programs write to is ours, whatever they left in i
   }
   expect(await readdir(join(elsewhere, 'inner'))).toEqual([]);
   expect(await readdir(join(folder, 'home', 'link'))).toEqual(['inner']);
+});
+
+test('what is made writable is a folder, not what a link leads to', async () => {
+  const folder = await testFolder();
+  const closed = join(folder, 'closed');
+  await mkdir(closed);
+  await chmod(closed, 0o500);
+  await symlink(closed, join(folder, 'link'));
+  await makeWritable(join(folder, 'link'));
+  expect((await lstat(closed)).mode & 0o777).toBe(0o500);
+  await makeWritable(closed);
+  expect((await lstat(closed)).mode & 0o777).toBe(0o755);
 });

@@ -174,6 +174,7 @@ export function textIfReadable(path: string): string | null {
 
 /** Makes a folder and all folders in it writable. Does not follow links. */
 export async function makeWritable(directory: string): Promise<void> {
+  if ((await lstat(directory).catch(() => null))?.isDirectory() !== true) return;
   await chmod(directory, 0o755).catch(() => undefined);
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await makeWritable(join(directory, entry.name));

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { join, posix } from 'node:path';
+import { basename, dirname, join, posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
+import { makeOwnFolder } from '../process/files.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../process/program.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { LoadFailure, TestOutcome, TestRun, TestRunOptions, TestSuite } from './port.ts';
@@ -117,8 +118,8 @@ interface MeasuredRun extends TestRun {
 }
 
 async function runAlone(options: SuiteOptions, wish: TestRunOptions): Promise<MeasuredRun> {
-  await mkdir(options.scratch, { recursive: true });
-  const folder = await mkdtemp(join(options.scratch, 'run-'));
+  const scratch = await makeOwnFolder(dirname(options.scratch), basename(options.scratch));
+  const folder = await mkdtemp(join(scratch, 'run-'));
   const watched = await watch(options);
   try {
     return await runOnce(options, folder, wish, watched);

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
 import { AgentosError } from '../core/errors.ts';
@@ -11,7 +12,7 @@ import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { requireIdentity } from '../git/repository.ts';
-import { makeOwnFolder, removeFolder } from '../process/files.ts';
+import { removeFolder } from '../process/files.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
@@ -107,7 +108,7 @@ async function worktreeParts(adapters: Adapters): Promise<WorktreeParts> {
         paths: files,
         env: itemEnv,
         sandbox,
-        scratch: await makeOwnFolder(home, 'test-reports'),
+        scratch: join(home, 'test-reports'),
         onLine: boundedLines((line) =>
           task.emit({ type: 'output-line', stream: 'stdout', line: mask(line), of: 'tests' }),
         ),

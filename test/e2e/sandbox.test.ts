@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Summary } from '../../src/core/summary.ts';
-import { approve, designedRepository } from '../support/implement.ts';
+import { approve, designedRepository, IMPLEMENTER, reviewerSaying } from '../support/implement.ts';
 import { ISSUE, lldFor, review, vendorEnv } from '../support/models.ts';
 import { eventually, processesWith } from '../support/processes.ts';
 import { agentos, type Ended, PROJECT, startAgentos } from '../support/program.ts';
@@ -455,6 +455,24 @@ describe('without bubblewrap', () => {
     const doctor = await agentos(['doctor'], { cwd: repository.root, env: { HOME: repository.home, PATH: plain } });
     expect(doctor.stdout).toMatch(/^note +sandbox +none: bubblewrap \(bwrap\) is not installed$/m);
   });
+});
+
+test.skipIf(missing !== null)('links that an agent leaves in its home lead the program nowhere', async () => {
+  const repository = await designedRepository(['42']);
+  const outside = join(repository.home, '..', 'outside');
+  await mkdir(outside);
+  const { mtimeMs } = await stat(outside);
+  const agent = join(repository.home, '..', 'agent.sh');
+  const leaveLink = `rm -rf "$HOME/test-reports"; ln -s '${outside}' "$HOME/test-reports"`;
+  await writeFile(agent, `sh '${IMPLEMENTER}' || exit 1\n${leaveLink}\n`);
+  const reviewer = await reviewerSaying(repository, 'APPROVED');
+  const implementers = ['--implementer', `command:sh '${agent}' '${IMPLEMENTER}'`, '--reviewer', reviewer];
+  const ended = await agentos(['implement', '42', ...implementers], {
+    cwd: repository.root,
+    env: { HOME: repository.home },
+  });
+  expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+  expect((await stat(outside)).mtimeMs).toBe(mtimeMs);
 });
 
 test.skipIf(missing !== null)('a folder that the shell left open leads no program out of the sandbox', async () => {

@@ -26,7 +26,7 @@ export async function writeReporter(
   source: string,
 ): Promise<string> {
   const path = join(folder, `reporter-${index}.${kind}`);
-  await writeFile(path, `${PRELUDES[kind]}${WRITE}${source}`);
+  await writeFile(path, `${PRELUDES[kind]}${WRITE}${source}`, { flag: 'wx' });
   return path;
 }
 

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
+import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { loadMessage, type Reading } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
@@ -70,7 +71,7 @@ async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise
 function withFiles({ cases, loadFailures }: Reading, files: readonly string[], { worktree }: RunPlace): Reading {
   const called = files.map((file) => ({ file, parts: partsOf(file) }));
   const texts =
-    files.length === 1 ? [] : files.map((file) => ({ file, text: readFileSync(join(worktree, file), 'utf8') }));
+    files.length === 1 ? [] : files.map((file) => ({ file, text: manifestText(join(worktree, file), worktree) }));
   const ofName = (name: string): string | null => {
     const found = files.length === 1 ? files : texts.filter(({ text }) => text.includes(name)).map(({ file }) => file);
     return found.length === 1 ? (found[0] ?? null) : null;

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
+import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
@@ -300,10 +301,6 @@ function createGoModule(worktree: string) {
   }
 
   function textOf(file: string): string {
-    try {
-      return readFileSync(join(worktree, file), 'utf8');
-    } catch {
-      return '';
-    }
+    return manifestText(join(worktree, file), worktree);
   }
 }

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join, matchesGlob, posix } from 'node:path';
 import { withoutSequences } from '../../core/lines.ts';
+import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, RunnerName } from '../port.ts';
 import { signOf } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
@@ -209,8 +209,7 @@ function isTypeScriptMissing(
 
   function specifiersIn(file: string): string[] {
     const path = join(worktree, pathInWorktree(file) ?? '');
-    if (!SOURCE.test(path) || !existsSync(path)) return [];
-    return specifiersOf(readFileSync(path, 'utf8'));
+    return SOURCE.test(path) ? specifiersOf(manifestText(path, worktree)) : [];
   }
 }
 
