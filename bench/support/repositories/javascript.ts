@@ -130,7 +130,8 @@ export function itemInJavaScript(runner: RunnerName, examples: Examples, isListe
   const bring = (names: string, from: string): string =>
     isModule ? `import ${names} from '${from}';\n` : `const ${names.replace('* as ', '')} = require('${from}');\n`;
   // Where the compiler checks JavaScript, types are in comments.
-  const typed = /@(?:param|returns|type) \{/.test(sourceText) ? DOCUMENTED : '';
+  const isChecked = examples.paths.includes('tsconfig.json') && /"checkJs": true/.test(examples.read('tsconfig.json'));
+  const typed = isChecked || /@(?:param|returns|type) \{/.test(sourceText) ? DOCUMENTED : '';
   const body = isTyped ? CODE.replace('(value)', '(value: unknown): number') : CODE;
   const written = isExported ? `${typed}export ${body}` : `${typed}${body}\nmodule.exports = { addFortyTwo };\n`;
   const path = importPath(file, code, examples);

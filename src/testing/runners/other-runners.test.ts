@@ -215,6 +215,31 @@ not ok 2 global failure
     expected: ['missing test/mul.js'],
   },
   {
+    runner: 'qunit',
+    by: 'qunit 2.10: a file that cannot load is a test, with the error below its name',
+    command: 'qunit test/',
+    output: {
+      stdout: `TAP version 13
+not ok 1 test/mul.js > Failed to load the test file with error:
+Error: Cannot find module '../src/mul.js'
+Require stack:
+- <root>/test/mul.js
+- <root>/node_modules/qunit/src/cli/run.js
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)
+  ---
+  message: "should be able to load file"
+  severity: failed
+  actual: false
+  expected: true
+  stack:     at Object.<anonymous> (<root>/node_modules/qunit/src/cli/run.js:62:13)
+  ...
+ok 2 add > 010 adds
+1..2
+`,
+    },
+    expected: ['passed null: add > 010 adds', 'missing test/mul.js'],
+  },
+  {
     runner: 'bun',
     by: 'bun 1.4: the file is left out of the report',
     command: 'bun test',
