@@ -364,6 +364,7 @@ describe('one fact is one finding', () => {
     const { findings } = checkLld(text, { issueId: '42' });
     expect(findings.map(({ rule }) => rule)).toEqual(['requirement-duplicate']);
     expect(findings[0]?.message).toContain('REQ-1, REQ-2');
+    expect(found(text.replace('2. Four', '2. Four\n3. Five'))).toEqual(['error requirement-duplicate']);
   });
 
   test('two tables of scenarios with other ids', () => {

@@ -6,7 +6,6 @@ export interface LldScenario {
   id: string;
   scenario: string;
   type: string;
-  input: string;
   expected: string;
   pass: string;
   /** Ids of requirements, unknown ones included. */
@@ -35,7 +34,6 @@ const COLUMNS = {
   pass: [/^pass(?:ing)? (?:criteri(?:a|on)|condition|if|when)s?$/, /criteri|^pass(?: fail)?(?: .*)?$|^assert/],
   expected: [/^expected(?: .*)?$/, /^(?:outputs?|results?|outcome|then)$/],
   type: [/^(?:test )?(?:type|kind|mode|level)$|^automat|^auto manual$/],
-  input: [/^(?:inputs?|given|setup|preconditions?|arrange|when|action|steps?|stimulus)(?: .*)?$/],
   scenario: [
     /^(?:test )?(?:scenario|name|description|case|title|summary)s?(?: (?:name|description))?$/,
     /^(?:tests?|what|behaviou?r|check)$/,
@@ -107,7 +105,6 @@ function scenarioOf(row: TableRow, columns: Columns, known: readonly string[]): 
     id: cell('id').replace(/[`*]/g, '').trim(),
     scenario: cell('scenario'),
     type: cell('type'),
-    input: cell('input'),
     expected: cell('expected'),
     pass: cell('pass'),
     requirements: cited === '' ? citedRequirements(row.cells.join(' '), known) : requirementReferences(cited, known),

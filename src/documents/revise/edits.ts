@@ -1,7 +1,7 @@
 import { normaliseText } from '../../markdown/markdown.ts';
 import { headline } from '../finding.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
-import { withoutThinking } from './reply.ts';
+import { type Outcome, withoutThinking } from './reply.ts';
 
 /**
  * One change to a draft. The revision prompt asks for this form, any number of times, with any prose around it:
@@ -20,8 +20,6 @@ export interface Edit {
   /** Set for an incomplete block. The whole reply is refused then, because more may be missing. */
   problem?: string;
 }
-
-export type Applied = { ok: true; text: string } | { ok: false; reason: string };
 
 const START = /^\s*<{5,9}\s*(?:search|original|old|before|draft|current|find|head)?\s*:?\s*$/i;
 const DIVIDER = /^\s*={5,9}\s*$/;
@@ -53,7 +51,7 @@ export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] 
 }
 
 /** Applies all edits in order, or none. */
-export function applyEdits(draft: string, edits: Edit[]): Applied {
+export function applyEdits(draft: string, edits: Edit[]): Outcome {
   let text = draft;
   for (const [index, edit] of edits.entries()) {
     const applied = applyEdit(text, edit);
@@ -63,7 +61,7 @@ export function applyEdits(draft: string, edits: Edit[]): Applied {
   return { ok: true, text };
 }
 
-function applyEdit(text: string, edit: Edit): Applied {
+function applyEdit(text: string, edit: Edit): Outcome {
   const quoted = `"${headline(edit.search)}"`;
   if (edit.problem !== undefined) return { ok: false, reason: `${edit.problem}: ${quoted}` };
   if (edit.search.trim() === '') {
@@ -91,7 +89,7 @@ function applyEdit(text: string, edit: Edit): Applied {
   return { ok: true, text: lines.toSpliced(match.first, match.last - match.first + 1, ...placed).join('\n') };
 }
 
-function ambiguous(quoted: string, count: number): Applied {
+function ambiguous(quoted: string, count: number): Outcome {
   return { ok: false, reason: `the draft has this text ${count} times; quote more lines around it: ${quoted}` };
 }
 

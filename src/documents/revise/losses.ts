@@ -1,9 +1,11 @@
 import type { Nodes } from 'mdast';
 import { parseMarkdown, plainText, type Section, sectionsOf } from '../../markdown/markdown.ts';
-import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, singular } from '../../markdown/words.ts';
+import { contentWords, overlap, readTitle, singular } from '../../markdown/words.ts';
 import { sectionsNamed } from '../ledger-match.ts';
 import { leftOutIn } from '../template-text.ts';
 import type { DocumentForm } from './form.ts';
+import { withoutReviewLog } from './review-log.ts';
+import type { RevisionOptions } from './revision.ts';
 
 interface Part {
   title: string;
@@ -30,20 +32,16 @@ const REMOVAL = /\b(?:remov|delet|drop|merg|out of scope)/i;
 /**
  * What the revised text lost although no finding asked for it, as sentences for the drafter: sections that are gone or empty, that
  * lost more than half of their text or an entry, and text that was left out. The program writes the review log, so that is
- * exempt. Without findings (null) every section may be rewritten.
+ * exempt. With null every section may be rewritten.
  */
-export function sectionLosses(
-  draft: string,
-  revised: string,
-  { findings, form }: { findings: string[] | null; form: DocumentForm },
-): string[] {
-  const [before, after] = [draft, revised].map((text) => sectionsOf(parseMarkdown(text)));
+export function sectionLosses(draft: string, revised: string, { named, form }: Required<RevisionOptions>): string[] {
+  const [before, after] = [draft, revised].map((text) => sectionsOf(parseMarkdown(withoutReviewLog(text))));
   const [parts, kept] = [partsOf(before ?? [], form), partsOf(after ?? [], form)];
   const losses = titleOf(before, form) && !titleOf(after, form) ? ['it drops the title'] : [];
   for (const part of parts) {
     const name = `the section "${part.title}"`;
     const match = takeMatch(part, kept, parts);
-    const about = findings?.filter((finding) => isNamed(part, finding)) ?? null;
+    const about = named?.filter((finding) => isNamed(part, finding)) ?? null;
     if (!match) {
       const isAskedFor = about === null || about.some((finding) => REMOVAL.test(finding));
       if (form.keys.has(part.key) || !isAskedFor) losses.push(`it drops ${name}`);
@@ -70,12 +68,10 @@ function shrinking({ title, key, text, entries }: Part, match: Part, form: Docum
   return gone === undefined ? [] : [`it drops an entry of the section "${title}", and no finding names it: "${gone}"`];
 }
 
-/** Sections down to the third level, without the title and the review log; deeper ones are text of the one around them. */
+/** Sections down to the third level, without the title; deeper ones are text of the one around them. */
 function partsOf(sections: Section[], form: DocumentForm): Part[] {
   const heading = titleOf(sections, form);
-  const logs = sections.filter((section) => readTitle(section.title).key === REVIEW_LOG_KEY);
-  const isInLog = ({ start }: Section): boolean => logs.some((log) => start >= log.start && start < log.end);
-  const compared = sections.filter((section) => section.depth <= 3 && section !== heading && !isInLog(section));
+  const compared = sections.filter((section) => section.depth <= 3 && section !== heading);
   let last: string | null = null;
   return compared.map(({ title, all }) => {
     const { number, key } = readTitle(title);

@@ -4,7 +4,8 @@ import { headline } from '../finding.ts';
 import { isLld } from '../lld/sections.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 
-export type ReplyDocument = { ok: true; text: string } | { ok: false; reason: string };
+/** A document, or why there is none. */
+export type Outcome = { ok: true; text: string } | { ok: false; reason: string };
 
 const THINKING = /^[ \t]*<(think|thinking|antthinking|reasoning|analysis|reflection|scratchpad|thoughts?|planning)>/im;
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$/;
@@ -27,10 +28,10 @@ export function formOf(text: string, form: DocumentForm): DocumentForm {
  * The document in a model's reply: bare, in a fence, between sentences, after its thinking, below front matter of its own
  * (dropped, as the approved document gets ours). A reply without a heading of the form has no document.
  */
-export function documentFromReply(reply: string, asked: DocumentForm = LLD_FORM): ReplyDocument {
+export function documentFromReply(reply: string, asked: DocumentForm = LLD_FORM): Outcome {
   const text = withoutThinking(normaliseText(reply), asked);
   const form = formOf(text, asked);
-  const refused = (what: string, said = text): ReplyDocument => ({ ok: false, reason: `${what}: "${headline(said)}"` });
+  const refused = (what: string, said = text): Outcome => ({ ok: false, reason: `${what}: "${headline(said)}"` });
   if (text.trim() === '') return { ok: false, reason: 'the reply is empty' };
 
   const lines = text.split('\n');

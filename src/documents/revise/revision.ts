@@ -8,9 +8,12 @@ import { documentFromReply, formOf } from './reply.ts';
 import { reviewLogOf } from './review-log.ts';
 
 export interface RevisionOptions {
+  /** The texts of the open findings. */
   named: string[] | null;
   form?: DocumentForm;
 }
+
+type Limits = Required<RevisionOptions>;
 
 export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
 
@@ -19,30 +22,25 @@ const NO_CHANGE =
 const UNABLE = /\b(?:can(?:no|['’])t|cannot|unable to|error|not able to|won['’]t|sorry)\b/i;
 
 /**
- * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` reads. `named` are
- * the texts of the open findings; a whole document may not lose sections that they don't name. With null any section may be
+ * The draft after a drafter's reply: edit blocks, or the whole document in any form that `documentFromReply` reads. A
+ * whole document may not lose sections that the findings don't name. With null any section may be
  * rewritten, but none may be missing. A reply that says explicitly that nothing changes keeps the draft; any other prose is
  * refused. A document of the other form replaces the whole draft.
  */
 export function reviseDraft(draft: string, reply: string, { named, form = LLD_FORM }: RevisionOptions): Revision {
   const current = finished(draft);
-  const limits = { findings: named, form };
+  const limits = { named, form };
   const edits = readEdits(reply, form);
   if (edits) {
     const applied = applyEdits(current, edits);
     // An edit quotes the text that it replaces, so it may shorten any section, but not remove one.
-    if (applied.ok) return judged(current, applied.text, { ...limits, findings: null });
+    if (applied.ok) return judged(current, applied.text, { ...limits, named: null });
     // A whole document may contain such markers as text.
     const whole = wholeDocument(current, reply, limits);
     return whole.ok ? whole : applied;
   }
   if (saysNoChange(reply)) return { ok: true, text: current, changed: false };
   return wholeDocument(current, reply, limits);
-}
-
-interface Limits {
-  findings: string[] | null;
-  form: DocumentForm;
 }
 
 function wholeDocument(current: string, reply: string, limits: Limits): Revision {
@@ -56,7 +54,7 @@ function judged(current: string, revised: string, given: Limits): Revision {
   const form = formOf(current, given.form);
   if (formOf(revised, given.form) !== form) return { ok: true, text: finished(revised), changed: true };
   // A better claim may cite other or less evidence.
-  const limits = form === given.form ? given : { form, findings: null };
+  const limits = form === given.form ? given : { form, named: null };
   const text = finished(keepAnswers(current, revised));
   if (sameWords(current, text)) return { ok: true, text: current, changed: false };
   const losses = sectionLosses(current, text, limits);
