@@ -60,6 +60,7 @@ describe('parseModelSpec', () => {
     ['offline:x', 'offline takes no model'],
     ['codex:', 'the model is missing: write codex or codex:<model>'],
     ['codex:gpt 5', 'the name of a model has no spaces in it'],
+    ['gemini-cli:--yolo', 'does not begin with a hyphen'],
     ['opencde', 'did you mean opencode?'],
     ['opencode:gpt-5', 'write opencode:anthropic/<model>'],
     ['opencode:openai/', 'write opencode:anthropic/<model>'],

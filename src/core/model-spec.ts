@@ -96,6 +96,8 @@ export function parseModelSpec(text: string): ModelSpec {
   if (known === undefined) throw invalid(`${guess(trimmed, provider, rest)}${POSSIBLE}`);
   if (!rest) throw invalid(`the model is missing: write ${agent ? `${agent} or ` : ''}${known}:<model>`);
   if (/\s|\p{Cc}/u.test(rest)) throw invalid('the name of a model has no spaces in it');
+  // A program that gets it as an argument could take it for an option.
+  if (rest.startsWith('-')) throw invalid('the name of a model does not begin with a hyphen');
   if (agent === 'opencode') return opencodeSpec(rest, invalid);
   const canonical = `${known}:${rest}`;
   if (agent !== undefined) return agentSpec(agent, rest, canonical);

@@ -24,6 +24,9 @@ export interface NumberedEntry extends TextLine {
   id: string;
 }
 
+/** More are not read: each scenario may name all of them. */
+export const MOST_ENTRIES = 500;
+
 /** What covers entries: a scenario of a design, or a criterion of an issue. */
 export interface Covering {
   name: string;
@@ -32,10 +35,11 @@ export interface Covering {
 }
 
 export function coverageOf(entries: readonly NumberedEntry[], covering: readonly Covering[]): Coverage {
-  const texts = new Map(entries.toReversed().map(({ id, text }) => [id, text]));
+  const known = new Map(entries.toReversed().map(({ id, text }) => [id, { text, scenarios: [] as string[] }]));
+  for (const { name, covers } of covering) for (const id of new Set(covers)) known.get(id)?.scenarios.push(name);
   const rows = [...new Set(entries.map(({ id }) => id))].map((requirement) => {
-    const scenarios = covering.filter(({ covers }) => covers.includes(requirement)).map(({ name }) => name);
-    return { requirement, text: texts.get(requirement) ?? '', scenarios, covered: scenarios.length > 0 };
+    const { text, scenarios } = known.get(requirement) ?? { text: '', scenarios: [] };
+    return { requirement, text, scenarios, covered: scenarios.length > 0 };
   });
   const covered = rows.filter((row) => row.covered).length;
   return { covered, total: rows.length, percent: wholePercent(covered, rows.length), rows };
@@ -58,12 +62,14 @@ export interface EntryWords {
   nameOf: (id: string) => string;
 }
 
-/** `<one>-none`, `<one>-duplicate`, `<one>-uncovered`: entries are numbered in one sequence, and each of them is covered. */
+/** `<one>-none`, `<one>-many`, `<one>-duplicate`, `<one>-uncovered`: entries are numbered in one sequence, and each of them is covered. */
 export function checkEntries(
   { one, form, by, nameOf }: EntryWords,
   { line, entries, covering }: { line: number; entries: readonly NumberedEntry[]; covering: readonly Covering[] },
 ): DocumentFinding[] {
   if (entries.length === 0) return [error(`${one}-none`, line, `There is no numbered ${one}: write ${form}.`)];
+  if (entries.length > MOST_ENTRIES)
+    return [error(`${one}-many`, line, `There are more than ${MOST_ENTRIES} ${one}s: split the document.`)];
   const seen = new Set<string>();
   const again = entries.filter(({ id }) => seen.size === seen.add(id).size);
   const ids = [...new Set(again.map(({ id }) => nameOf(id)))].join(', ');

@@ -14,10 +14,13 @@ export interface TableRow {
   line: number;
 }
 
+/** Further ones are ignored: each row is padded to the length of the header, and short rows below a long header would fill the memory. */
+export const MOST_COLUMNS = 50;
+
 /** Rows are padded to the length of the header, and empty ones are skipped. */
 function readTable(table: Table): DocumentTable {
   const [head, ...body] = table.children;
-  const headers = (head?.children ?? []).map((cell) => headerName(flatText(cell)));
+  const headers = (head?.children ?? []).slice(0, MOST_COLUMNS).map((cell) => headerName(flatText(cell)));
   const rows = body.map((row) => ({
     cells: headers.map((_, index) => {
       const cell = row.children[index];

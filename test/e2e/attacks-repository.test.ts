@@ -109,6 +109,19 @@ test('committed files that are links, pipes, bombs or programs are not followed,
   expect.soft([bombed.code, bombed.stderr]).toEqual([2, expect.stringContaining('longer than 64 KB')]);
   await rm(join(root, 'agentos.yaml'));
 
+  // Short rows below a long header, which a reader could pad.
+  await repository.write(
+    'wide.md',
+    `# 1 - Feature: x\n\n${'|a'.repeat(80_000)}\n${'|-'.repeat(80_000)}\n${'|b\n'.repeat(8_000)}`,
+  );
+  expect.soft((await soon(['check', 'wide.md'], repository, env)).code).toBe(1);
+
+  // The name of a model that a program would take for an option: models need no trust.
+  await repository.write('agentos.yaml', 'models: { drafter: "gemini-cli:--yolo" }\n');
+  const option = await soon(['lld', '1'], repository, env);
+  expect.soft([option.code, option.stderr]).toEqual([2, expect.stringContaining('does not begin with a hyphen')]);
+  await rm(join(root, 'agentos.yaml'));
+
   // Folders of ours that lead elsewhere are refused as a whole.
   for (const name of ['docs/lineage', 'docs/lld', 'issues']) {
     await rm(join(root, name), { recursive: true, force: true });

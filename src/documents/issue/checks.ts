@@ -61,7 +61,7 @@ function sectionLine({ sections }: IssueDocument, id: string): number | null {
   return section && section.nodes.length > 0 ? section.line : null;
 }
 
-/** `scenario-none`, `scenario-duplicate`, `scenario-uncovered`, and the same for requirements. */
+/** `scenario-none`, `scenario-many`, `scenario-duplicate`, `scenario-uncovered`, and the same for requirements. */
 function checkKind(issue: IssueDocument, kind: Kind): DocumentFinding[] {
   const line = sectionLine(issue, kind);
   const covering = coveringIn(issue, kind);

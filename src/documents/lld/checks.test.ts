@@ -367,6 +367,13 @@ describe('one fact is one finding', () => {
     expect(found(text.replace('2. Four', '2. Four\n3. Five'))).toEqual(['error requirement-duplicate']);
   });
 
+  test('more requirements than any design has', () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => `${at + 1}. a`).join('\n');
+    const { findings, coverage } = checkLld(withSection('## 3. Requirements', many), { issueId: '42' });
+    expect(findings.map(({ rule }) => rule)).toContain('requirement-many');
+    expect(coverage.total).toBe(501);
+  });
+
   test('two tables of scenarios with other ids', () => {
     const plan = (ids: string[]) =>
       edited(

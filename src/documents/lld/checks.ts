@@ -72,7 +72,7 @@ function coveringIn({ scenarios }: LldDocument): Covering[] {
   return scenarios.map(({ id, requirements }) => ({ name: id, covers: requirements }));
 }
 
-/** `requirement-none`, `requirement-duplicate`, `requirement-uncovered`. */
+/** `requirement-none`, `requirement-many`, `requirement-duplicate`, `requirement-uncovered`. */
 function checkRequirements(lld: LldDocument): DocumentFinding[] {
   const section = lld.sections.find(({ id }) => id === '3');
   if (!section || section.nodes.length === 0) return [];

@@ -1,7 +1,7 @@
 import type { List, RootContent } from 'mdast';
 import { flatText, lineOf, linesOf, type TextLine } from '../../markdown/markdown.ts';
 import { columnNamed, type DocumentTable, tablesIn } from '../../markdown/tables.ts';
-import type { NumberedEntry } from '../coverage.ts';
+import { MOST_ENTRIES, type NumberedEntry } from '../coverage.ts';
 
 /** `REQ-01` has the kind REQ and the number 1; a numbered item has no kind. */
 interface Label {
@@ -29,7 +29,9 @@ const TEXT_COLUMN = [/^(?:requirement|description|text|statement)s?$/, /requirem
  */
 export function readNumbered(nodes: readonly RootContent[], text: string, label = LABEL): NumberedEntry[] {
   const labelled = numberedIn(nodes, text, label);
-  const found = labelled.length > 0 ? labelled : numberedIn(nodes, text, SECTION_LABEL);
+  const all = labelled.length > 0 ? labelled : numberedIn(nodes, text, SECTION_LABEL);
+  // One too many, so that checks see it.
+  const found = all.slice(0, MOST_ENTRIES + 1);
   const generic = new Set(found.map(({ kind }) => kind).filter((kind) => GENERIC.has(kind)));
   return found.map(({ kind, number, ...said }) => {
     const keepsKind = !GENERIC.has(kind) || generic.size > 1;
@@ -122,12 +124,14 @@ export function requirementReferences(cell: string, known: readonly string[]): s
 
 function referencesIn(part: string, known: readonly string[]): string[] {
   const [, kind, from, otherKind, to] = RANGE.exec(part) ?? [];
-  const inside = known.filter((id) => {
-    const { number } = labelOf(id);
-    const isBetween = number >= Number(from) && number <= Number(to);
-    return isBetween && resolved({ kind: kindOf(kind ?? otherKind), number }, known) === id;
-  });
-  if (Number(to) > Number(from) && inside.length > 0) return inside;
+  if (Number(to) > Number(from)) {
+    const inside = known.filter((id) => {
+      const { number } = labelOf(id);
+      const isBetween = number >= Number(from) && number <= Number(to);
+      return isBetween && resolved({ kind: kindOf(kind ?? otherKind), number }, known) === id;
+    });
+    if (inside.length > 0) return inside;
+  }
   return labelsIn(part).map((label) => resolved(label, known));
 }
 

@@ -1,5 +1,6 @@
 import type { BlockContent, DefinitionContent, RootContent, Table } from 'mdast';
 import { markedText, plainText } from '../../markdown/markdown.ts';
+import { MOST_COLUMNS } from '../../markdown/tables.ts';
 
 type Node = RootContent | BlockContent | DefinitionContent;
 
@@ -66,7 +67,7 @@ export function linesOf(node: Node, depth = 0): Line[] {
 function boxColumn({ children: [head, ...rows] }: Table): number {
   const cells = (at: number): string[] => rows.map((row) => plainText(row.children[at]));
   const isBox = (cell: string): boolean => cell.replace(BOX, '') === '';
-  const columns = [...(head?.children ?? []).keys()].map(cells);
+  const columns = [...(head?.children ?? []).slice(0, MOST_COLUMNS).keys()].map(cells);
   return columns.findIndex((column) => column.every(isBox) && column.some((cell) => cell !== ''));
 }
 
