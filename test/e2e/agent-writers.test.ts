@@ -199,7 +199,11 @@ function suite(agent: AgentUnderTest): void {
     expect(await readdir(place)).toEqual([]);
     const [first] = opened.vendor.calls.filter((call) => call.tools.length > 0);
     const told = `${first?.system} ${first?.text}`;
-    for (const guide of GUIDES) expect(told.split(`${guide}-RULE`)).toHaveLength(2);
+    // An agent of one's own may also read some by itself.
+    for (const guide of GUIDES) {
+      const times = told.split(`${guide}-RULE`).length - 1;
+      expect(agent.spec === 'acp' ? Math.min(times, 1) : times, guide).toBe(1);
+    }
   });
 
   test('ends with the budget’s error when that is used up', async () => {
