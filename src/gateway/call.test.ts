@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { routeOf } from './call.ts';
+import { readCall, routeOf } from './call.ts';
 
 function route(method: string, path: string) {
   const found = routeOf(method, new URL(path, 'http://127.0.0.1'));
@@ -55,4 +57,22 @@ test.each([
   ['POST', '/google/v1beta/models/..%2f..%2fv1%2fmodels%2fm:generateContent'],
 ])('%s %s is nobody’s', (method, path) => {
   expect(route(method, path)).toBeNull();
+});
+
+test('a model that is named twice is sent once: the one that was allowed', async () => {
+  const url = new URL('/openai/v1/chat/completions', 'http://127.0.0.1');
+  const text = '{"model":"gpt-5-pro","messages":[],"mod\\u0065l":"gpt-5-nano"}';
+  const request = Object.assign(Readable.from([Buffer.from(text)]), { method: 'POST', headers: {} });
+  const found = routeOf('POST', url);
+  if (found === null) throw new Error('no route');
+  const call = await readCall({
+    request: request as unknown as IncomingMessage,
+    url,
+    route: found,
+    grant: { item: '1', models: ['openai:gpt-5-nano'] },
+    base: 'https://api.openai.com/v1',
+    prices: {},
+    maxBytes: 1_000,
+  });
+  expect(call.body?.toString()).toBe('{"model":"gpt-5-nano","messages":[]}');
 });

@@ -63,8 +63,10 @@ export async function readCall({ request, url, route, grant, base, prices, maxBy
     requireGranted(grant, route, null, prices);
     return { ...call, body: null, facts: { model: route.model, streaming: false, maxOutputTokens: null } };
   }
-  const body = await readBody(request, route.vendor, maxBytes);
-  const facts = route.format.readRequest(parseObject(body, route.vendor));
+  const asked = parseObject(await readBody(request, route.vendor, maxBytes), route.vendor);
+  const facts = route.format.readRequest(asked);
+  // As we read it: of a model that is named twice, the vendor could take the other one.
+  const body = Buffer.from(JSON.stringify(asked));
   const model = route.model ?? facts.model;
   requireGranted(grant, route, model, prices);
   return { ...call, body, facts: { ...facts, model, streaming: route.streaming || facts.streaming } };

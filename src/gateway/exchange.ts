@@ -179,7 +179,7 @@ function priced(settings: ExchangeSettings, { route, facts }: Call, { begun, tal
 }
 
 function priceFor({ prices }: ExchangeSettings, vendor: VendorName, model: string | null): Price | null {
-  if (model === null || /\s|\p{Cc}/u.test(model) || model === '') return null;
+  if (model === null || /^-|\s|\p{Cc}/u.test(model) || model === '') return null;
   return priceOf(`${vendor}:${model}`, prices);
 }
 

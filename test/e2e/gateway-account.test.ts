@@ -41,6 +41,16 @@ test('an item’s token reads what its calls used and cost', async () => {
   expect(account.costUsd).toBeGreaterThan(0);
 });
 
+test('a model whose name is none has no price, whoever says it', async () => {
+  const opened = await openGateway({
+    vendor: { script: ({ model }) => ({ text: 'Hi', model: model === '-x' ? ' ' : '-y' }) },
+  });
+  expect((await ask(opened)).status).toBe(200);
+  expect((await ask(opened, '-x')).status).toBe(200);
+  await opened.calls(2);
+  expect(await accountOf(opened)).toMatchObject({ calls: 2, inFlight: 0 });
+});
+
 test('nobody else reads it', async () => {
   const { gateway } = await openGateway();
   const response = await fetch(`${gateway.url}${ACCOUNT_PATH}`, { headers: { 'x-api-key': 'agentos-guessed' } });
