@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, codeOf } from '../core/errors.ts';
-import { plainEnvironment, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
+import { plainEnvironment, secretsIn, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
@@ -88,7 +88,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     ...withoutSecrets(env, [...resolved.keys, ...tokens.map((secret) => ({ secret }))], config.passEnvironment),
     PATH: pathOutside(env['PATH'], repository),
   });
-  const secrets = createSecrets([...resolved.keys.map((key) => key.secret), ...tokens]);
+  const passed = Object.fromEntries(config.passEnvironment.map((name) => [name, env[name]]));
+  const secrets = createSecrets([...resolved.keys.map((key) => key.secret), ...tokens, ...secretsIn(passed)]);
   const hosts = createHosts({
     config,
     env,

@@ -134,6 +134,20 @@ test('colour is for terminals: FORCE_COLOR brings it, NO_COLOR and CI do not', a
   expect(error.stderr).toMatch(/^\u001B\[31merror:\u001B\[0m Unknown command/);
 });
 
+test('a secret variable that a program is shown is masked in all that it prints', async () => {
+  const repository = await testRepository({ 42: ISSUE });
+  await repository.write('agentos.yaml', 'passEnvironment: [NPM_TOKEN, GREETING]\n');
+  const models = ['--drafter', 'command:echo "$NPM_TOKEN, $GREETING" >&2; exit 1', '--reviewer', 'command:false'];
+  const { stdout } = await agentos(
+    ['lld', '42', '--trust', '--max-retries', '0', ...models],
+    optionsOf(repository, { NPM_TOKEN: 'npm_of-the-team', GREETING: 'good morning' }),
+  );
+  expect(stdout).toContain('[LLD-42] ********, good morning');
+  const [run] = await repository.list('.agentos/runs');
+  for (const file of ['events.jsonl', 'summary.json', 'logs/lld-42.log'])
+    expect(await repository.read(`.agentos/runs/${run}/${file}`)).toContain('********, good morning');
+});
+
 test('| head -1 ends quietly, with the exit code that the work has', async () => {
   const repository = await testRepository({ 1: ISSUE });
   const seeds = [0, 1, 2, 3, 4].map((number) => `${PROJECT}/test/fixtures/review/seed-00${number}.md`);
