@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { AgentosError, codeOf, usageError } from '../core/errors.ts';
@@ -17,6 +17,7 @@ export async function findRepository(
   } catch (error) {
     throw new AgentosError({ code: 'repository-missing', directory }, { cause: error });
   }
+  if (!(await stat(start)).isDirectory()) throw new AgentosError({ code: 'repository-missing', directory: start });
   try {
     const { top, gitDir } = await placesOf(start, env);
     // `core.worktree` of a copied folder could name any other folder as its files.

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { formatDuration } from '../core/duration.ts';
+import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { createWholeFetch, fetchLog } from './fetch.ts';
 import { connectionDetail, type HostOptions, hostFailure, parseResponse, type RepositoryFacts } from './port.ts';
@@ -87,6 +88,7 @@ export function createGitLabClient(options: HostOptions): GitLabClient {
       try {
         response = await once(method, url, body, etag);
       } catch (error) {
+        if (error instanceof AgentosError) throw error;
         cause = error;
       }
       if (response !== null && (response.ok || response.status === 304)) return response;

@@ -137,6 +137,8 @@ const mistakes: [args: string[], what: string | RegExp, todo: string | RegExp][]
   [['resume', 'nope'], 'There is no run nope.', 'agentos status lists the runs'],
   [['logs', '137'], 'There is no log of 137.', 'agentos status lists what was run.'],
   [['lld', '137', '--repo', '/nonexistent'], '/nonexistent is not inside a git repository.', '--repo <dir>'],
+  [['lld', '137', '--repo', 'issues/137.md'], /issues\/137\.md is not inside a git repository\./, '--repo <dir>'],
+  [['lld', '137', '--source', 'gitlab:acme/widget'], 'There is no token for GitLab.', 'Set GITLAB_TOKEN'],
 ];
 
 test('every bad input is one line that says what is wrong and one that says what to do, and touches nothing', async () => {
