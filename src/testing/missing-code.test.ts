@@ -69,6 +69,22 @@ SyntaxError: The requested module '../src/a.js' does not provide an export named
   ]);
 });
 
+describe('Yarn’s Plug’n’Play', () => {
+  const missing = `Error: Qualified path resolution failed: we looked for the following paths, but none could be accessed.
+
+Source path: $W/src/b.js
+Not found: $W/src/b.js
+Not found: $W/src/b.js.json
+
+Require stack:
+- $W/test/m.test.js
+    at require$$0.Module._resolveFilename ($W/.pnp.cjs:6733:13)`;
+  check('test/m.test.js', [
+    ['a module that the LLD adds', missing, ['src/b.js'], [], true],
+    ['a module that it does not add', missing, ['src/c.js'], ['src/b.js'], false],
+  ]);
+});
+
 describe('Node, CommonJS', () => {
   const missing = `Error: Cannot find module '../src/b'
 Require stack:

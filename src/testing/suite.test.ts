@@ -93,6 +93,23 @@ describe('node:test', () => {
     'test/fixtures/data.json': '{}',
   };
 
+  test('without a folder of packages, Yarn starts the script', async () => {
+    const bin = join(base, 'bin');
+    await mkdir(bin);
+    await writeFile(join(bin, 'yarn'), '#!/bin/sh\nshift\nBY_YARN=yes exec "$@"\n', { mode: 0o755 });
+    const known = "import { test } from 'node:test'; test(`by Yarn: ${process.env.BY_YARN}`, () => {});";
+    await write({ 'package.json': '{"type":"module","scripts":{"test":"node --test"}}', 'test/a.test.js': known });
+    const { PATH = '' } = process.env;
+    process.env['PATH'] = `${bin}:${PATH}`;
+    try {
+      expect(brief(await run())).toEqual(['passed test/a.test.js: by Yarn: undefined']);
+      await write({ '.pnp.cjs': '' });
+      expect(brief(await run())).toEqual(['passed test/a.test.js: by Yarn: yes']);
+    } finally {
+      process.env['PATH'] = PATH;
+    }
+  });
+
   test('outcomes, names, coverage, and a log that can be read; nothing is left in the worktree', async () => {
     await write(TESTS);
     const before = await filesInWorktree();

@@ -280,7 +280,10 @@ async function runScript(
     said(line, stream);
   };
   const cwd = join(options.directory, options.folder);
-  const ended = await runProgram({ command, cwd, ...how, mask, maySleep: true, onProgress, onGroup, onLine });
+  // Yarn without a folder of packages: their programs are on the PATH of what it starts.
+  const isPlugAndPlay = existsSync(join(options.directory, '.pnp.cjs')) && existsSync(join(cwd, 'package.json'));
+  const started = isPlugAndPlay ? `yarn exec sh -c ${shellQuoted(command)}` : command;
+  const ended = await runProgram({ command: started, cwd, ...how, mask, maySleep: true, onProgress, onGroup, onLine });
   return { ended, output: { stdout: ended.stdout, stderr, exitCode: ended.exitCode } };
 }
 

@@ -22,6 +22,8 @@ const MISSING: readonly RegExp[] = [
   /Cannot find module '(?<specifier>.+)'\s*\n\s*Require stack:\s*\n\s*- (?<importer>.+?)\s*$/gm,
   /Cannot find module '(?<specifier>.+?)' from '(?<importer>.+)'/g,
   /Failed to resolve import "(?<specifier>[^"]+)" from "(?<importer>[^"]+)"/g,
+  // Yarn's Plug'n'Play
+  /Source path: (?<specifier>.+)\n(?:Not found: .+\n)+\s*Require stack:\s*\n\s*- (?<importer>.+?)\s*$/gm,
   /Failed to load url (?<specifier>.+?) \(resolved id: .+?\)(?: in (?<importer>.+?))?\. Does the file exist\?/g,
 ];
 
