@@ -236,7 +236,7 @@ describe('the issue', () => {
     expect(found(named, {})).toEqual([]);
   });
 
-  test.each(['2024-plan', 'x_1', 'A', '007', 'issue-5', 'LLD-5', 'none', 'issue'])('id %s', (issueId) => {
+  test.each(['2024-plan', 'x_1', 'A', '007', 'issue-5', 'LLD-5', 'none', 'issue', '_x_', '__init__'])('id %s', (issueId) => {
     const text = edited('**Issue:** #42', `**Issue:** #${issueId}`, edited('# 42 -', `# ${issueId} -`));
     expect(found(text, { issueId })).toEqual([]);
   });

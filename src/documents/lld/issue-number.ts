@@ -53,7 +53,10 @@ export function sameIssue(found: string, id: string): boolean {
 /** Whether the text has this id behind `before`. `137-Feature` begins with 137, but `add-login` does not begin with `add`. */
 function hasId(text: string, id: string, before: string): boolean {
   const behind = /^\d+$/.test(id) ? String.raw`(?![\p{L}\p{N}_])(?!-\d)` : String.raw`(?![\p{L}\p{N}_-])`;
-  return new RegExp(`${before}0*${id.replace(/^0+(?=\d+$)/, '')}${behind}`, 'iu').test(text);
+  const plain = id.replace(/^0+(?=\d+$)/, '');
+  // In Markdown `__init__` is the word init in bold.
+  const bold = id.replace(/^(_{1,3})([^_].*[^_]|[^_])\1$/, '$2');
+  return new RegExp(`${before}(?:0*${plain}|${bold})${behind}`, 'iu').test(text);
 }
 
 /** `issue-number`: the title and section 1 name the issue, the same one, and the one that was asked for. */
