@@ -8,6 +8,7 @@ import { createProgram } from './program.ts';
 endOnSignals();
 closedPipeEndsQuietly();
 hideArguments();
+leaveRemovedDirectory();
 const program = createProgram();
 try {
   await program.parseAsync(process.argv);
@@ -30,6 +31,15 @@ function hideArguments(): void {
   const isSecret = (word: string): boolean =>
     /^--token(?:=|$)/.test(word) || hasPassword(URL.parse(word.replace(/^--[a-z-]+=/, '')));
   if (process.argv.some(isSecret)) process.title = 'agentos';
+}
+
+/** In a directory that was removed, every call that asks for the current one would fail. */
+function leaveRemovedDirectory(): void {
+  try {
+    process.cwd();
+  } catch {
+    process.chdir('/');
+  }
 }
 
 /**

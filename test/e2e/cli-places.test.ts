@@ -36,6 +36,15 @@ test('outside a repository every command that needs one says so, and nothing is 
   expect(await treeOf(cwd)).toEqual({});
 });
 
+test('a current directory that was removed is no repository, and --repo names another', async () => {
+  const repository = await testRepository({ 1: ISSUE });
+  const under = ['sh', '-c', 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', 'sh'];
+  const options = { ...optionsOf(repository), under };
+  const lost = await agentos(['status'], options);
+  expect(lost).toMatchObject({ code: 2, stderr: expect.stringContaining('is not inside a git repository.') });
+  expect(await agentos(['lld', '1', '--offline', '--repo', repository.root], options)).toMatchObject({ code: 3 });
+});
+
 test('a repository without a commit, without issues/, or with nothing pending is told apart', async () => {
   const fresh = await testRepository({ 1: ISSUE }, { commit: false });
   expectRefusal(await agentos(['lld', '1', '--offline'], optionsOf(fresh)), 'has no commit yet.', 'git commit');
