@@ -236,10 +236,13 @@ describe('the issue', () => {
     expect(found(named, {})).toEqual([]);
   });
 
-  test.each(['2024-plan', 'x_1', 'A', '007', 'issue-5', 'LLD-5', 'none', 'issue', '_x_', '__init__'])('id %s', (issueId) => {
-    const text = edited('**Issue:** #42', `**Issue:** #${issueId}`, edited('# 42 -', `# ${issueId} -`));
-    expect(found(text, { issueId })).toEqual([]);
-  });
+  test.each(['2024-plan', 'x_1', 'A', '007', 'issue-5', 'LLD-5', 'none', 'issue', '_x_', '__init__'])(
+    'id %s',
+    (issueId) => {
+      const text = edited('**Issue:** #42', `**Issue:** #${issueId}`, edited('# 42 -', `# ${issueId} -`));
+      expect(found(text, { issueId })).toEqual([]);
+    },
+  );
 });
 
 test('findings are in document order, on one line each, and say what to do', () => {
