@@ -37,6 +37,8 @@ test('what measures coverage stays around a script of one command', () => {
     'c8 --100 --reporter lcov -- tape test/*.js',
   );
   expect(withScriptsExpanded('c8 npm run all', scripts)).toBe('c8 npm run all');
+  const prepared = { ...scripts, preunit: 'node prepare' };
+  expect(withScriptsExpanded('nyc npm run unit', prepared)).toBe('(node prepare) && nyc tape test/*.js');
 });
 
 test('scripts that pnpm chooses by a pattern are run one after another', () => {

@@ -36,16 +36,14 @@ function expanded(script: string, expansion: Expansion, depth: number): string {
     if (call === null) return [];
     const before = scripts[`pre${call.name}`];
     const body = `${scripts[call.name] ?? ''}${call.rest === '' ? '' : ` ${call.rest}`}`;
-    if (call.wrapper !== '') {
-      const inside = expanded(body, expansion, depth + 1);
-      // The wrapper covers the whole script; it can't be put in front of one of several commands.
-      if (before !== undefined || shellCommands(inside).length > 1) return [];
-      return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text: `${call.wrapper}${inside}` }];
-    }
+    const inside = expanded(body, expansion, depth + 1);
+    // The wrapper covers the whole script; it can't be put in front of one of several commands.
+    if (call.wrapper !== '' && shellCommands(inside).length > 1) return [];
     const text = [
       exported(script, words),
       before === undefined ? '' : `(${expanded(before, expansion, depth + 1)}) && `,
-      expanded(body, expansion, depth + 1),
+      call.wrapper,
+      inside,
     ].join('');
     const start = words[0]?.start ?? 0;
     const end = words.at(-1)?.end ?? start;
@@ -147,7 +145,7 @@ function scriptCall(script: string, words: ShellCommand, scripts: Scripts): Scri
   const next = words[at];
   return {
     name,
-    wrapper: isWrapped ? script.slice(words[0]?.start, words[first]?.start) : '',
+    wrapper: isWrapped ? script.slice(words[begin]?.start, words[first]?.start) : '',
     rest: next === undefined || last === undefined ? '' : script.slice(next.start, last.end),
   };
 }
