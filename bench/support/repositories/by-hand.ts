@@ -167,6 +167,9 @@ const SUMMARIES: readonly Counted[] = [
   ],
 ];
 
+/** On a terminal, and elsewhere. */
+const FILE_OF_NODE = /^(?:✔ \S+\.[cm]?[jt]s \([\d.]+ms\)|ok \d+ - \/\S+\.[cm]?[jt]s)$/gm;
+
 /** Of all runs that the output tells of; null where none does. */
 function passedIn(text: string, runner: RunnerName | null): number | null {
   const counts = SUMMARIES.filter(([name]) => runner === null || name === runner).flatMap(([, pattern, passed]) =>
@@ -182,8 +185,8 @@ function passedIn(text: string, runner: RunnerName | null): number | null {
   // Node counts a file without tests as one that passed, tape a point that is skipped, and tap a test whose name has a
   // backslash in addition to the points in it.
   const others = {
-    node: /^✔ \S+\.[cm]?[jt]s \([\d.]+ms\)$/gm,
-    borp: /^✔ \S+\.[cm]?[jt]s \([\d.]+ms\)$/gm,
+    node: FILE_OF_NODE,
+    borp: FILE_OF_NODE,
     tap: /^ok \d+ .*# SKIP|^ *ok \d+ - .*\\.* # time=/gm,
   };
   const wrongly = Object.entries(others).find(([name]) => name === runner)?.[1];

@@ -141,8 +141,10 @@ export function itemInJavaScript(runner: RunnerName, examples: Examples, isListe
   const tests = isListed
     ? withImport(testText, own, isModule) + inStyle(`\n${cases}`, testText)
     : strict + inStyle(`${header}\n${cases}`, testText);
+  // Linters that still mind reserved words as names of properties.
+  const isOld = examples.paths.some((path) => path.endsWith(extension) && examples.read(path).includes("t['throws']("));
   return {
-    tests: { [file]: tests },
+    tests: { [file]: isOld ? tests.replaceAll('t.throws(', "t['throws'](") : tests },
     code: { [code]: (isExported ? '' : strict && `${strict.trim()}\n\n`) + inStyle(written, sourceText) },
   };
 }
