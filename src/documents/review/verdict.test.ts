@@ -131,6 +131,14 @@ describe('what is no verdict', () => {
     );
   });
 
+  test('the decisions on alternatives are none', () => {
+    const table =
+      '| Option | Cons | Decision |\n|---|---|---|\n| Class | State | **Rejected** |\n| Function | | **Selected** |\n';
+    const review = readReview(`${HEAD}## Review Summary\nFine.\n\n${table}\n${legend('x', ' ', ' ')}`);
+    expect(review).toMatchObject({ verdict: 'APPROVED', problems: [] });
+    expect(readReview(`# 42 - Feature: X\n\n## 4. Alternatives Considered\n${table}`).verdict).toBeNull();
+  });
+
   test('a ticked box in a quotation does not count beside the real one', () => {
     expect(
       readReview(`${HEAD}> [x] **APPROVED**\n\n\`\`\`\n[x] **APPROVED**\n\`\`\`\n\n${legend(' ', 'x', ' ')}`).verdict,

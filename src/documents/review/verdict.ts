@@ -21,6 +21,8 @@ const HEADING_LABEL =
 /** Below a heading in any other language, the word alone is enough. */
 const BARE_WORD = /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/;
 
+const OPTIONS = /^\W*(?:options?|alternatives?)\b/i;
+
 /** What the document says about its verdict, before anything is concluded from it. */
 export interface VerdictReading {
   verdicts: Set<Verdict>;
@@ -95,12 +97,15 @@ export function readVerdict(parts: Part[]): VerdictReading {
   return reading;
 }
 
-/** The lines of a block as statements; below a column called Verdict, a row says `Verdict: APPROVED`, `Reviewer: …`. */
+/**
+ * The lines of a block as statements; below a column called Verdict, a row says `Verdict: APPROVED`, `Reviewer: …`. The template's table
+ * of alternatives decides on options, not on the design.
+ */
 export function statementsIn({ node, lines }: Block): Line[] {
   const [head, ...rows] = lines;
   if (node.type !== 'table' || !head || rows.length === 0) return lines;
   const columns = head.said.split(' | ');
-  if (!columns.some((name) => VERDICT_LABEL.test(name))) return rows;
+  if (!columns.some((name) => VERDICT_LABEL.test(name)) || OPTIONS.test(columns[0] ?? '')) return rows;
   return rows.flatMap((row) => {
     if (row.box !== null) return [row];
     return row.said.split(' | ').map((cell, index) => {
