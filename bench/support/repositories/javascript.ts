@@ -194,13 +194,13 @@ const count = (text: string, pattern: RegExp): number => text.match(pattern)?.le
 /** Quotes, semicolons, indentation and spaces as in the neighbour, as far as linters look at them. */
 function inStyle(text: string, neighbour: string): string {
   let styled = text;
-  if (!/;\s*$/m.test(neighbour.replace(/\/\*[^]*?\*\/|\/\/.*$/gm, ''))) styled = styled.replace(/;$/gm, '');
+  const bare = neighbour.replace(/\/\*[^]*?\*\/|\/\/.*$/gm, '');
+  if (count(bare, /;\s*$/gm) < count(bare, /[\w)'"]\s*$/gm)) styled = styled.replace(/;$/gm, '');
   if (count(neighbour, /"/g) > count(neighbour, /'/g)) styled = styled.replaceAll("'", '"');
   if (count(neighbour, /(?<!\$)\{\w.*\}/g) > count(neighbour, /(?<!\$)\{ \w.*\}/g))
     styled = styled.replace(/\{ (\w[^{}\n]*) \}/g, '{$1}');
   if (/[(, ]\w+ => /.test(neighbour) && !/\(\w+\) => /.test(neighbour))
     styled = styled.replace(/\((\w+)\) =>/g, '$1 =>');
-  if (neighbour.includes("t['throws'](")) styled = styled.replaceAll('t.throws(', "t['throws'](");
   if (/\bfunction \w+ \(/.test(neighbour)) styled = styled.replace(/\bfunction (\w+)\(/g, 'function $1 (');
   if (/^(?:var|const|let) \w+ = function\b/m.test(neighbour) && !/^function\b/m.test(neighbour))
     styled = styled.replace(/^function (\w+)( ?\([^]*?\n\})$/gm, 'const $1 = function $1$2;');
@@ -212,7 +212,7 @@ function inStyle(text: string, neighbour: string): string {
       .replace(/\bconst\b/g, 'var')
       .replace(/\(\) => (\w+\(.*?\))(?=[,)])/g, 'function () { $1; }')
       .replace(/\((\w*)\) => \{$/gm, 'function ($1) {')
-      .replace(/module\.exports = \{ (\w+) \}/, 'module.exports = { $1: $1 }');
+      .replace(/module\.exports = \{( ?)(\w+) ?\}/, 'module.exports = {$1$2: $2$1}');
   const indent = /^(\t| {2,8})\S/m.exec(neighbour.replace(/\/\*[^]*?\*\//g, ''))?.[1] ?? '  ';
   return styled.replace(/^(?: {2})+/gm, (spaces) => indent.repeat(spaces.length / 2));
 }
