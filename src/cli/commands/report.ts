@@ -27,10 +27,14 @@ export async function reportCommand(which: string | undefined, flags: ReportFlag
   const { runId } = record;
   const isChanged = await isTampered(paths.run(runId).directory);
   if (isChanged) process.stderr.write(`Files of this run were changed. See: agentos check --audit ${runId}\n`);
-  const text =
+  const { text, leftOut } =
     flags.format === 'md'
-      ? mask(printable(await markdownOf(project, runId, isChanged)))
+      ? { text: mask(printable(await markdownOf(project, runId, isChanged))), leftOut: 0 }
       : await htmlReport({ project, version, runId, now: new Date() });
+  if (leftOut > 0)
+    process.stderr.write(
+      `The report lists ${leftOut} item(s) without their details. See all of them with: agentos ui\n`,
+    );
   const named = flags.output ?? (flags.format === 'md' ? '-' : null);
   if (named === '-') {
     process.stdout.write(text);

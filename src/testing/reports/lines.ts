@@ -33,7 +33,8 @@ export async function writeReporter(
 const lineSchema = z.union([
   z.object({
     file: z.string().nullish(),
-    names: z.array(z.string()),
+    // Old runners take any value as a name.
+    names: z.array(z.coerce.string()),
     outcome: z.enum(['passed', 'failed', 'skipped']),
     message: z.string().nullish(),
   }),

@@ -190,7 +190,7 @@ describe('vitest', () => {
 });
 
 test('jest: suites are joined, every status has its outcome; a file that can not be loaded is no case', async () => {
-  const one = (title: string, status: string, more: object = {}) => ({
+  const one = (title: unknown, status: string, more: object = {}) => ({
     ancestorTitles: ['outer', 'inner'],
     title,
     status,
@@ -204,6 +204,7 @@ test('jest: suites are joined, every status has its outcome; a file that can not
     one('sk', 'pending'),
     one('td', 'todo'),
     one('xf', 'passed', { failing: true }),
+    one([2010, 6], 'passed'),
   ];
   const found = await reported(jest, 'jest', async (reporter) => {
     const Lines = createRequire(import.meta.url)(reporter) as new () => Record<string, (...args: unknown[]) => void>;
@@ -221,6 +222,7 @@ test('jest: suites are joined, every status has its outcome; a file that can not
     'skipped ok.test.js outer > inner > sk',
     'skipped ok.test.js outer > inner > td',
     'skipped ok.test.js outer > inner > xf',
+    'passed ok.test.js outer > inner > 2010,6',
     'passed after.test.js outer > inner > x',
     "broken missing.test.js: Cannot find module '../src/b' from 'test/missing.test.js'",
     'broken after.test.js: hook',
