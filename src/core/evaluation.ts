@@ -1,3 +1,5 @@
+import { sumUsd } from './money.ts';
+
 type CaseVerdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
 
 /** The result of a review of a past draft. */
@@ -197,10 +199,7 @@ function designRow(candidate: string, results: readonly DesignResult[]): DesignR
 }
 
 function total(results: readonly CaseResult[]): number | null {
-  return results.reduce<number | null>(
-    (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
-    0,
-  );
+  return sumUsd(...results.map(({ costUsd }) => costUsd));
 }
 
 function count(values: readonly boolean[]): number {

@@ -30,6 +30,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
+/** The sum of these costs; null: one of them is unknown. */
+export function sumUsd(...costs: readonly (number | null)[]): number | null {
+  return costs.reduce((sum, usd) => (sum === null || usd === null ? null : sum + usd), 0);
+}
+
 /** The use of one model. */
 export interface ModelUse {
   /** The model that answered, with its vendor: `anthropic:claude-haiku-4-5`. */
@@ -43,12 +48,11 @@ export interface ModelUse {
 export function addUse(uses: readonly ModelUse[], added: ModelUse): ModelUse[] {
   const before = uses.find(({ model }) => model === added.model);
   if (before === undefined) return [...uses, added];
-  const { costUsd } = before;
   const sum = {
     ...before,
     calls: before.calls + added.calls,
     usage: addUsage(before.usage, added.usage),
-    costUsd: costUsd === null || added.costUsd === null ? null : costUsd + added.costUsd,
+    costUsd: sumUsd(before.costUsd, added.costUsd),
   };
   return uses.map((use) => (use === before ? sum : use));
 }

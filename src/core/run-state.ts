@@ -2,7 +2,7 @@ import type { CaseResult } from './evaluation.ts';
 import type { AgentosEvent, WaitReason } from './events.ts';
 import type { ItemEnd, ItemStatus } from './item.ts';
 import type { LandedBranch } from './landing.ts';
-import { addUsage, NO_USAGE, type Usage } from './money.ts';
+import { addUsage, NO_USAGE, sumUsd, type Usage } from './money.ts';
 import type { PipelineName, WorkflowName } from './paths.ts';
 import { foldIntoTimeline, newTimeline, type Timeline } from './timeline.ts';
 
@@ -209,8 +209,8 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       // There is one for every request to a vendor, so useless answers count too.
       if (event.usage === null) return;
       item.usage = addUsage(item.usage, event.usage);
-      item.costUsd = plus(item.costUsd, event.costUsd);
-      state.costUsd = plus(state.costUsd, event.costUsd);
+      item.costUsd = sumUsd(item.costUsd, event.costUsd);
+      state.costUsd = sumUsd(state.costUsd, event.costUsd);
       return;
     case 'item-retrying':
       // An attempt can fail before it reports its start.
@@ -223,7 +223,7 @@ function foldItemEvent(state: RunState, event: EventOfItem): void {
       const part = partOf(item, event.part);
       // The cost of an unmetered call, such as a command's, counts as 0, so that the sum of the others stays known.
       const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-      Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: plus(part.costUsd, paidUsd) });
+      Object.assign(part, { usage: addUsage(part.usage, event.usage), costUsd: sumUsd(part.costUsd, paidUsd) });
       return;
     }
     case 'case-judged':
@@ -280,8 +280,4 @@ function end(state: RunState, item: ItemState, event: Extract<EventOfItem, { typ
   if (status !== 'paused' && status !== 'cancelled') state.done += 1;
   state.counts[status] = (state.counts[status] ?? 0) + 1;
   if (isMeasured) state.measured.items += 1;
-}
-
-function plus(a: number | null, b: number | null): number | null {
-  return a === null || b === null ? null : a + b;
 }

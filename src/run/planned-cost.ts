@@ -1,6 +1,6 @@
 import type { Config } from '../core/config.ts';
 import { meteringOf, mostCostUsd, usualCostUsd } from '../core/expected-cost.ts';
-import { priceOf } from '../core/money.ts';
+import { priceOf, sumUsd } from '../core/money.ts';
 import type { PlannedCost } from '../core/plan.ts';
 import { openCommit } from '../git/repository.ts';
 import { type Batch, type CollectedItem, settingOf } from './pipeline.ts';
@@ -62,8 +62,8 @@ function costCeiling(
   let totalUsd = 0;
   let isBounded = false;
   for (const { item, ahead } of items) {
-    const itemUsd = sumOf(
-      ahead.flatMap((stage) => {
+    const itemUsd = sumUsd(
+      ...ahead.flatMap((stage) => {
         const { config: own, demand } = settingOf(stage, item.id, config);
         return demand(own, item.chars, config.context.maxTokens).most.map((calls) => mostCostUsd(calls, own));
       }),
@@ -102,7 +102,7 @@ async function costEstimate(
         if (known === null) {
           contextTokens ??= await contextSize(project);
           const calls = demand(own, item.chars, contextTokens).usual.filter((one) => one.role === role);
-          usd = sumOf(calls.map((one) => usualCostUsd(one, own)));
+          usd = sumUsd(...calls.map((one) => usualCostUsd(one, own)));
         }
         if (usd === null) return { estimateUsd: null, pastItems: 0 };
         itemUsd += usd;
@@ -118,8 +118,4 @@ async function contextSize({ config, git }: Project): Promise<number> {
   const commit = await openCommit(git, 'HEAD');
   const bytes = commit.paths.reduce((sum, path) => sum + (commit.sizeOf(path) ?? 0), 0);
   return Math.min(config.context.maxTokens, Math.ceil(bytes / BYTES_PER_TOKEN));
-}
-
-function sumOf(values: readonly (number | null)[]): number | null {
-  return values.reduce((sum, value) => (sum === null || value === null ? null : sum + value), 0);
 }

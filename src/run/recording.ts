@@ -99,8 +99,9 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
         ),
       ),
   });
-  let hasEnded = false;
-  const notifier = await openNotifier(run, state, (text) => (hasEnded ? run.warnLate?.(text) : emitter.warn(text)));
+  const notifier = await openNotifier(run, state, (text) =>
+    state.ended === null ? emitter.warn(text) : run.warnLate?.(text),
+  );
   emitter.subscribe(files.subscriber, ...run.subscribers, ...(notifier === null ? [] : [notifier.subscriber]));
   const publisher = run.openPublisher?.({
     runId,
@@ -147,7 +148,6 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
       const { exitCode } = summary;
       emitter.run({ type: 'run-finished', runId, exitCode, durationMs, audit: files.auditHeads() });
       files.close();
-      hasEnded = true;
       if (!interrupt.now.aborted) await notifier?.ended(summary, interrupt.polite.aborted ? HURRIED_MS : PATIENT_MS);
       return summary;
     },

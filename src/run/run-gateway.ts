@@ -6,7 +6,7 @@ import type { PlannedItem } from '../core/plan.ts';
 import type { OnItemEvent, TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/settings.ts';
-import type { LearnedLimits, Pool, PoolEvent } from '../pool/port.ts';
+import type { LearnedLimits, Pool } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 import type { Recording } from './recording.ts';
@@ -18,7 +18,7 @@ interface RunGatewayOptions {
   models: readonly string[];
   /** Items that need a worker. */
   open: readonly PlannedItem[];
-  recording: Pick<Recording, 'emitter' | 'itemAt'>;
+  recording: Pick<Recording, 'state' | 'emitter' | 'itemAt'>;
   traceRequest: TraceRequest;
 }
 
@@ -50,7 +50,7 @@ const LONGEST_SILENCE_MS = 10_000;
 /** Null: the run calls no vendor's API. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
   const { project, models, open } = options;
-  const { emitter, itemAt } = options.recording;
+  const { state, emitter, itemAt } = options.recording;
   const { config, paths } = project;
   const vendors = vendorsOf(config, models);
   if (vendors.length === 0) return null;
@@ -59,7 +59,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     import('../gateway/server.ts'),
     import('./keys-file.ts'),
   ]);
-  const exhausted = new Set<string>();
   const calls = new Map<string, ItemCalls>();
   const callsOf = (id: string): ItemCalls => {
     const known = calls.get(id) ?? { token: null, waiting: 0, attempt: 1, earlierUsd: 0 };
@@ -67,11 +66,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     return known;
   };
 
-  const onPool = (event: PoolEvent): void => {
-    if (event.type === 'pool-exhausted') exhausted.add(event.vendor);
-    if (event.type === 'pool-resumed') exhausted.delete(event.vendor);
-    emitter.run(event);
-  };
   const onGateway: OnItemEvent = (item, event) => {
     const known = callsOf(item);
     if (event.type === 'quota-waiting') known.waiting += 1;
@@ -87,7 +81,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     remembered: remembered(await readKeysFile(paths.keys)),
     clock: systemClock,
     random: Math.random,
-    onEvent: onPool,
+    onEvent: (event) => emitter.run(event),
     longestWaitMs: config.bounds.maxQuotaWaitMs,
   });
   const distrust = trustCertificates(project.env);
@@ -154,7 +148,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
     },
     isWaiting: (id) => callsOf(id).waiting > 0,
-    hasQuota: () => exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
+    hasQuota: () => state.exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
     async close() {
       await gateway.close();
       // A full disk must not keep the run from ending.

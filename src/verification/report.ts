@@ -1,7 +1,7 @@
 import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../core/config.ts';
 import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
-import { addUsage, type ModelUse, NO_USAGE } from '../core/money.ts';
+import { addUsage, type ModelUse, NO_USAGE, sumUsd } from '../core/money.ts';
 import { writeFrontMatter } from '../documents/header.ts';
 import { formatReviewLog, type Ledger } from '../documents/ledger.ts';
 import { asCode, asText, tableOf } from '../markdown/writer.ts';
@@ -220,10 +220,7 @@ function cost(spending: readonly Spending[]): string {
 
 /** One unknown price makes the sum unknown. */
 function totalCost(spending: readonly Spending[]): number | null {
-  return spending.reduce<number | null>(
-    (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
-    0,
-  );
+  return sumUsd(...spending.map(({ costUsd }) => costUsd));
 }
 
 interface ReportedReaction {

@@ -1,5 +1,6 @@
 import type { DesignSize } from '../core/config.ts';
 import type { DesignResult, DesignSaid, ReviewResult, ReviewSaid } from '../core/evaluation.ts';
+import { sumUsd } from '../core/money.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { LLD_FORM } from '../documents/revise/form.ts';
@@ -146,6 +147,5 @@ export function fileAgreement(designed: readonly string[], built: readonly strin
 
 /** Replayed answers included. */
 function costOf({ spending }: ItemContext): number | null {
-  const paid = spending.all().map(({ costUsd, metered }) => costUsd ?? (metered ? null : 0));
-  return paid.reduce<number | null>((sum, usd) => (sum === null || usd === null ? null : sum + usd), 0);
+  return sumUsd(...spending.all().map(({ costUsd, metered }) => costUsd ?? (metered ? null : 0)));
 }

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Role } from '../../core/config.ts';
 import { VENDORS } from '../../core/keys.ts';
-import { costUsd, dearestPrice, type PriceSetting } from '../../core/money.ts';
+import { costUsd, dearestPrice, type PriceSetting, sumUsd } from '../../core/money.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
 
@@ -79,8 +79,8 @@ export async function readPastCosts(paths: Paths, prices: Readonly<Record<string
       if (event.type === 'model-answered') {
         const name = sampleName(event.workflow, event.role, models[event.role] ?? '');
         const paidUsd = event.costUsd ?? (event.metered ? null : 0);
-        const before = costs.get(name) ?? (costs.has(name) ? null : 0);
-        costs.set(name, before === null || paidUsd === null ? null : before + paidUsd);
+        const before = costs.get(name);
+        costs.set(name, sumUsd(before === undefined ? 0 : before, paidUsd));
         begun.set(key, costs);
       } else if (event.status === 'succeeded') {
         for (const [name, usd] of costs) {

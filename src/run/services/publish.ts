@@ -72,7 +72,6 @@ export function createPublisher(
   const { paths, config, mask } = project;
   const queues = new Map<ItemId, { next: Shown | null; work: Promise<void> | null }>();
   const requests = new Map<string, Awaited<ReturnType<typeof openPullRequest>>>();
-  const landed = new Map<string, Map<string, string | null>>();
   const others = new Set<Promise<void>>();
 
   const warn = (what: string, error: unknown): void => {
@@ -182,22 +181,16 @@ export function createPublisher(
   async function land(item: Item, branch: string | undefined, signal: AbortSignal): Promise<string | null> {
     const landing = inputOf(item)?.landing;
     if (landing === undefined || branch === undefined) return null;
-    const out = landed.get(item.id) ?? new Map<string, string | null>();
-    return openLandingRequest(postingFor(item, signal), { landing, branch, out });
+    const parts = state.items.get(item.id)?.parts;
+    return openLandingRequest(postingFor(item, signal), { landing, branch, parts });
   }
 
   /** An incomplete landing gets a pull request too, for what is on its branch. */
-  function onLanding(id: ItemId, event: AgentosEvent & { item: string }): void {
-    if (!config.remote.pr.open) return;
-    if (event.type === 'branch-landed') {
-      const why = event.error === null ? (event.reason ?? event.status) : wordingOf(event.error.problem).message;
-      const parts = landed.get(id) ?? new Map<string, string | null>();
-      landed.set(id, parts.set(event.id, event.status === 'succeeded' ? null : why));
-    } else if (event.type === 'item-finished' && event.error?.problem.code === 'landing-incomplete') {
-      const { branch } = event.error.problem;
-      const work = land({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
-      follow(work, `no pull request was opened for ${branch}`);
-    }
+  function onLandingFinished(id: ItemId, { error }: ItemFinished): void {
+    if (!config.remote.pr.open || error?.problem.code !== 'landing-incomplete') return;
+    const { branch } = error.problem;
+    const work = land({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
+    follow(work, `no pull request was opened for ${branch}`);
   }
 
   async function complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
@@ -227,7 +220,7 @@ export function createPublisher(
     subscriber(event: AgentosEvent) {
       if (!('item' in event)) return;
       const id = parseItemId(event.item);
-      if (event.workflow === 'land') onLanding(id, event);
+      if (event.workflow === 'land' && event.type === 'item-finished') onLandingFinished(id, event);
       if (!STATES.has(event.workflow)) return;
       if (event.type === 'item-started') {
         show(id, { state: '', ...STATES.get(event.workflow), reason: null, question: null });

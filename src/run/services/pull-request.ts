@@ -1,7 +1,9 @@
 import { relative } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
-import type { Landing } from '../../core/landing.ts';
+import type { LandedBranch, Landing } from '../../core/landing.ts';
+import type { ItemState } from '../../core/run-state.ts';
+import { wordingOf } from '../../core/wording.ts';
 import { readHeader } from '../../documents/header.ts';
 import { designFacts } from '../../documents/lld/document.ts';
 import type { Forge, NewPullRequest, PullRequest } from '../../forge/port.ts';
@@ -44,16 +46,18 @@ export async function openPullRequest(
   return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
 }
 
-/** The branch of a landing, and the result for each of its parts. */
-export interface LandedRequest {
+/** The branch of a landing, and what is known about its parts. */
+interface LandedRequest {
   landing: Landing;
   branch: string;
-  /** Why each part is out, by the id of its item; null: it is in. */
-  out: ReadonlyMap<string, string | null>;
+  parts: ItemState['parts'] | undefined;
 }
 
 /** Pushes the branch of a landing and opens a pull request that closes its issues, unless that was done before. */
-export async function openLandingRequest(posting: Posting, { landing, branch, out }: LandedRequest): Promise<string> {
+export async function openLandingRequest(
+  posting: Posting,
+  { landing, branch, parts: known }: LandedRequest,
+): Promise<string> {
   const { project, id } = posting;
   const { git, hosts, config, source, mask } = project;
   const forge = await hosts.forge();
@@ -64,7 +68,7 @@ export async function openLandingRequest(posting: Posting, { landing, branch, ou
   const parts = landing.branches.map((one) => ({
     id: one.id,
     title: one.title,
-    reason: out.get(one.id) ?? null,
+    reason: whyOut(known?.get(one.id)?.landed ?? null),
     closing: isRemote ? forge.closing(source.location, parseItemId(one.id)) : null,
     request: openedFor(project, parseItemId(one.id))?.url ?? null,
   }));
@@ -77,6 +81,12 @@ export async function openLandingRequest(posting: Posting, { landing, branch, ou
     isDraft: config.remote.pr.ready === 'never',
   }));
   return url;
+}
+
+/** Null: it is in, or nothing was said about it. */
+function whyOut(landed: LandedBranch | null): string | null {
+  if (landed === null || landed.status === 'succeeded') return null;
+  return landed.error === null ? (landed.reason ?? landed.status) : wordingOf(landed.error.problem).message;
 }
 
 /** Opens no second pull request for a branch, even if the first one was merged or closed. */

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { sumUsd } from '../../core/money.ts';
 import { newRunState, type RunState } from '../../core/run-state.ts';
 import { readPiece } from '../../run/history/follow.ts';
 import {
@@ -87,11 +88,8 @@ export function createRuns({ paths }: Project): Runs {
       return { ...plain, finishedAt, counts, costUsd, retryCommand: null, changeFirst: null };
     }
     const counts: Record<string, number> = {};
-    let costUsd: number | null = 0;
-    for (const item of summary.items) {
-      counts[item.status] = (counts[item.status] ?? 0) + 1;
-      costUsd = costUsd === null || item.costUsd === null ? null : costUsd + (item.costUsd ?? 0);
-    }
+    for (const { status } of summary.items) counts[status] = (counts[status] ?? 0) + 1;
+    const costUsd = sumUsd(...summary.items.map(({ costUsd: usd = 0 }) => usd));
     const { finishedAt, retryCommand = null, changeFirst } = summary;
     const made = { ...plain, finishedAt, counts, costUsd, retryCommand, changeFirst: changeFirst?.what ?? null };
     ended.set(runId, { stamp, brief: made });
