@@ -4,7 +4,6 @@ import type { ConfigFlags } from '../core/config.ts';
 import { type ItemId, isItemId, parseItemId } from '../core/ids.ts';
 import { definedOnly } from '../core/json.ts';
 import { DATABASE_VARIABLE, type VendorKey, withoutSecrets } from '../core/keys.ts';
-import { flagWords } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { hideVariables, ownEnvironment } from '../process/own-environment.ts';
 import { openProject, type Project } from '../run/project.ts';
@@ -15,11 +14,6 @@ export interface PlaceFlags {
   baseDir?: string;
   config?: string;
   source?: string;
-}
-
-/** Lines to copy have to repeat them. */
-export function placeFlagsOf({ repo, baseDir, config, source }: PlaceFlags): string[] {
-  return flagWords({ '--repo': repo, '--base-dir': baseDir, '--config': config, '--source': source });
 }
 
 export async function projectOf(

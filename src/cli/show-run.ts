@@ -14,7 +14,6 @@ import type { Project } from '../run/project.ts';
 import { type RunOptions, runPlan } from '../run/run.ts';
 import type { Interruption } from '../run/stops.ts';
 import { watchInterrupts } from './interrupt.ts';
-import { placeFlagsOf } from './place.ts';
 import { printProblem } from './problem.ts';
 import type { BatchRequest } from './request.ts';
 import { version } from './version.ts';
@@ -166,12 +165,12 @@ async function showRun<End extends RunEnd | undefined>(
   }
 }
 
-async function guideOf({ git }: Project, { place, config }: BatchRequest, summary: Summary): Promise<Guide> {
+async function guideOf({ git, placeFlags }: Project, { config }: BatchRequest, summary: Summary): Promise<Guide> {
   const hasBranch = summary.items.some(
     ({ workflow, status }) => (workflow === 'implement' || workflow === 'land') && status === 'succeeded',
   );
   return {
-    place: placeFlagsOf(place),
+    place: placeFlags,
     offline: config.offline ?? false,
     // Without the name of the checkout's branch only these lines are missing.
     checkout: hasBranch ? await checkoutOf(git).catch(() => null) : null,

@@ -173,11 +173,6 @@ export function flagWords(values: Readonly<Record<string, string | number | null
   );
 }
 
-/** Keeps only these flags and their values. */
-export function onlyFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
-  return words.filter((word, index) => flags.has(word) || flags.has(words[index - 1] ?? ''));
-}
-
 /** Removes these flags and their values. */
 export function withoutFlags(words: readonly string[], flags: ReadonlySet<string>): string[] {
   return words.filter((word, index) => !flags.has(word) && !flags.has(words[index - 1] ?? ''));

@@ -6,7 +6,7 @@ import { exitCodeOf, isFailure } from '../core/exit-code.ts';
 import type { ItemId } from '../core/ids.ts';
 import { endedWell, type ItemEnd } from '../core/item.ts';
 import type { Landing } from '../core/landing.ts';
-import { onlyFlags, shellWord } from '../core/lines.ts';
+import { shellWord } from '../core/lines.ts';
 import type { ItemState, RunState } from '../core/run-state.ts';
 import {
   type Asked,
@@ -25,7 +25,7 @@ import type { RecordedRun } from './recording.ts';
 
 /** The summary of a run, from its state. */
 export async function outcomeOf(run: RecordedRun, state: RunState): Promise<Summary> {
-  const { pipeline, plan, interrupt, retryFlags, runId, startedAt } = run;
+  const { project, pipeline, plan, interrupt, retryFlags, runId, startedAt } = run;
   const { workflow, parallel, models } = plan;
   const landing = landingOf(pipeline, plan);
   const items: ItemSummary[] = [];
@@ -43,7 +43,7 @@ export async function outcomeOf(run: RecordedRun, state: RunState): Promise<Summ
   );
   // Evaluations and landings are retried as a whole, so that all candidates are compared and all branches combined.
   const isWhole = workflow === 'eval' || workflow === 'land';
-  const resume = ['agentos', 'resume', runId, ...(changeFirst?.flags ?? []), ...placeFlagsIn(retryFlags)].join(' ');
+  const resume = ['agentos', 'resume', runId, ...(changeFirst?.flags ?? []), ...project.placeFlags].join(' ');
   return {
     runId,
     workflow,
@@ -98,39 +98,33 @@ function comparison({ plan, pipeline }: RecordedRun, state: RunState): Evaluatio
 }
 
 async function itemSummary(run: RecordedRun, id: ItemId, item: ItemState): Promise<ItemSummary> {
-  const { project, pipeline, plan, retryFlags } = run;
-  const place = placeFlagsIn(retryFlags);
+  const { project, pipeline, plan } = run;
   const last = item.ends.at(-1);
   const mayImplement = stagesAhead(pipeline, plan.items.filter(isOpen)).some(
     ({ workflow }) => workflow === 'implement',
   );
   return summaryOf(item, {
-    kept: mayImplement && last ? keptWorktree(project, id, last, place) : null,
-    question: last?.status === 'discuss' ? await questionOf(project, id, item, place) : null,
+    kept: mayImplement && last ? keptWorktree(project, id, last) : null,
+    question: last?.status === 'discuss' ? await questionOf(project, id, item) : null,
   });
 }
 
-async function questionOf(
-  { paths }: Project,
-  id: ItemId,
-  { workflow }: ItemState,
-  place: readonly string[],
-): Promise<Asked | null> {
+async function questionOf(project: Project, id: ItemId, { workflow }: ItemState): Promise<Asked | null> {
   const { askedOf, waitingItem } = await import('./standing/waiting-item.ts');
-  const waiting = workflow && waitingItem(paths, id, [workflow]);
-  return waiting && askedOf(paths, waiting, place);
+  const waiting = workflow && waitingItem(project.paths, id, [workflow]);
+  return waiting && askedOf(project, waiting);
 }
 
 /**
  * How to look at and discard the worktree of an unfinished implementation; null: there is none, or another run works on the item
- * and the commands would destroy its work. `place`: flags for those commands.
+ * and the commands would destroy its work.
  */
 export function keptWorktree(
-  { paths }: Project,
+  project: Project,
   id: ItemId,
   { status, error }: Pick<ItemEnd, 'status' | 'error'>,
-  place: readonly string[],
 ): Kept | null {
+  const { paths } = project;
   if (endedWell(status) || error?.problem.code === 'item-locked') return null;
   const pid = workedOnBy(paths, { workflow: 'implement', id });
   if (pid !== null && pid !== process.pid) return null;
@@ -138,17 +132,10 @@ export function keptWorktree(
   if (!existsSync(directory)) return null;
   const way = relative(process.cwd(), directory) || '.';
   const shortest = way.startsWith('..') ? directory : way;
-  return { look: `cd ${shellWord(shortest)} && git status`, discard: discardCommand(id, place) };
+  return { look: `cd ${shellWord(shortest)} && git status`, discard: discardCommand(project, id) };
 }
 
-/** The command that throws an unfinished implementation away. `place`: its flags. */
-export function discardCommand(id: ItemId, place: readonly string[]): string {
-  return ['agentos', 'clean', '--discard', id, ...place].join(' ');
-}
-
-export const PLACE_FLAGS: ReadonlySet<string> = new Set(['--repo', '--base-dir', '--config', '--source']);
-
-/** The flags among these that name the repository and its state folder. */
-export function placeFlagsIn(flags: readonly string[]): string[] {
-  return onlyFlags(flags, PLACE_FLAGS);
+/** The command that throws an unfinished implementation away. */
+export function discardCommand({ placeFlags }: Project, id: ItemId): string {
+  return ['agentos', 'clean', '--discard', id, ...placeFlags].join(' ');
 }

@@ -100,7 +100,7 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
   if (found.every((names) => names.length === 0)) return;
   const { leftovers, removeAll } = await import('./clean/clean.ts');
   const open = new Set(plan.items.filter(isOpen).map(keyOf));
-  await leftovers(project, [], open).then(
+  await leftovers(project, open).then(
     ({ candidates }) => removeAll(project, candidates, false),
     () => undefined,
   );

@@ -3,6 +3,7 @@ import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts'
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, codeOf } from '../core/errors.ts';
 import { plainEnvironment, secretsIn, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
+import { flagWords } from '../core/lines.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
 import { withLoopbackDirect } from '../core/proxy.ts';
@@ -19,6 +20,9 @@ import type { IssueSource } from '../source/port.ts';
 import { createDesignCache, type DesignCache } from '../workflow/designs.ts';
 import { createHosts, type Hosts } from './services/hosts.ts';
 import { requireTrusted } from './trust.ts';
+
+/** The flags that name a project. */
+export const PLACE_FLAGS: ReadonlySet<string> = new Set(['--repo', '--base-dir', '--config', '--source']);
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -43,6 +47,8 @@ export interface Project {
   configFile: string | null;
   /** The content of that file. */
   settings: ConfigFile;
+  /** The flags that commands to copy need to mean this project. */
+  placeFlags: string[];
   /** Our own environment, including keys. */
   env: Environment;
   /** The environment of programs that we start. */
@@ -104,6 +110,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     keys: resolved.keys,
     configFile: file,
     settings: content,
+    placeFlags: flagWords({ '--repo': repo, '--base-dir': baseDir, '--config': named, '--source': flags.source }),
     env,
     childEnv,
     git: createGit(repository, childEnv),

@@ -12,7 +12,7 @@ import type { Summary } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import { openRunFiles } from '../output/run-files.ts';
 import type { Notifier, NotifySettings } from './notify.ts';
-import { outcomeOf, placeFlagsIn } from './outcome.ts';
+import { outcomeOf } from './outcome.ts';
 import { type Pipeline, stageAfter, stageOf } from './pipeline.ts';
 import type { Project } from './project.ts';
 import { endedAlready } from './run-items.ts';
@@ -106,7 +106,6 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
   const publisher = run.openPublisher?.({
     runId,
     state,
-    place: placeFlagsIn(run.retryFlags),
     onNotice: (item, text) => emitter.item(item, { type: 'notice', text }),
     onWarning: (text) => emitter.warn(text),
     inputOf: (item) => stageOf(pipeline, item.workflow).settingOf?.(item.id)?.input,

@@ -91,7 +91,7 @@ export async function runBatch(
   const project = await projectOf(request.place, request.config);
   const isHidden = hideSecrets(project.keys);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
-  if (!request.dryRun || request.trust) await requireTrust(project, { ...request.place, trust: request.trust });
+  if (!request.dryRun || request.trust) await requireTrust(project, request.trust);
   const { workers, asked } = request.parallel;
   refuseSelection(project, request);
   await refuseSwappedOrder(pipeline, project, request);

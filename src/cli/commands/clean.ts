@@ -6,7 +6,7 @@ import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts'
 import type { CleanEntry } from '../../run/clean/candidate.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard, implementedBranches } from '../../run/clean/discard.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 import { saysYes } from './trust.ts';
 
 interface CleanFlags extends PlaceFlags {
@@ -31,9 +31,7 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
     return EXIT.ok;
   }
   const { removed, kept } =
-    ids === undefined
-      ? await clean(project, { dryRun, caches, place: placeFlagsOf(flags) })
-      : await discard(project, ids, dryRun);
+    ids === undefined ? await clean(project, { dryRun, caches }) : await discard(project, ids, dryRun);
   if (!dryRun) await tidyWorkFolder(paths);
   if (json) {
     process.stdout.write(`${mask(shownJson({ dryRun, removed, kept }, 2))}\n`);

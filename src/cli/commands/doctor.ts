@@ -78,7 +78,7 @@ export async function doctorCommand(
       ({ mask } = project);
       const claims = flags.trust ? [] : claimsOf(project);
       if (!(await isTrusted(project, claims))) {
-        if (flags.keys) await requireTrust(project, flags);
+        if (flags.keys) await requireTrust(project, false);
         const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
         rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
       }

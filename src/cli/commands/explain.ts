@@ -3,14 +3,14 @@ import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type Explanation, explain } from '../../run/standing/explain.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 /** Why an item is or is not taken, what it waits for, and what comes next. */
 export async function explainCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const id = readItemId(which, flags.repo);
   const project = await projectOf(flags);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
-  const explanation = await explain(project, id, placeFlagsOf(flags));
+  const explanation = await explain(project, id);
   if (flags.json) {
     process.stdout.write(`${project.mask(shownJson(explanation, 2))}\n`);
     return EXIT.ok;

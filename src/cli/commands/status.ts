@@ -10,7 +10,7 @@ import { type RunHistory, readRun, runIds } from '../../run/history/run-history.
 import { withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
 import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, placeFlagsOf, projectOf, readItemId } from '../place.ts';
+import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
@@ -39,7 +39,7 @@ export async function statusCommand(
 
   if (which !== undefined && !known.includes(which)) {
     const id = /^#|\.md$/.test(which) ? readItemId(which, flags.repo) : which;
-    const item = isItemId(id) ? await detailOf(project, id, placeFlagsOf(flags)) : null;
+    const item = isItemId(id) ? await detailOf(project, id) : null;
     if (item === null) throw new AgentosError({ code: 'run-missing', run: which });
     if (flags.json) printJson({ runs: [], items: [item] });
     else printStanding(terminal, item);

@@ -4,7 +4,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../output/terminal.ts';
 import type { Project } from '../../run/project.ts';
 import { type Claim, claimsOf, claimText, isTrusted, rememberTrust, revokeTrust } from '../../run/trust.ts';
-import { type PlaceFlags, placeFlagsOf, projectOf } from '../place.ts';
+import { type PlaceFlags, projectOf } from '../place.ts';
 
 /** Shows what a repository's files would run, redirect or hand over, and trusts it; on a terminal it asks first. */
 export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Promise<number> {
@@ -34,8 +34,8 @@ export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Pr
 }
 
 /** Throws if the repository's settings are not trusted; on a terminal it asks for trust first. */
-export async function requireTrust(project: Project, place: PlaceFlags & { trust?: boolean }): Promise<void> {
-  if (place.trust) {
+export async function requireTrust(project: Project, isTrustedOnce: boolean): Promise<void> {
+  if (isTrustedOnce) {
     project.hosts.requireTrust = async () => undefined;
     return;
   }
@@ -48,7 +48,7 @@ export async function requireTrust(project: Project, place: PlaceFlags & { trust
       return;
     }
   }
-  const command = ['agentos trust', ...placeFlagsOf(place)].join(' ');
+  const command = ['agentos trust', ...project.placeFlags].join(' ');
   throw new AgentosError({ code: 'untrusted', claims: claims.map(claimText), command });
 }
 

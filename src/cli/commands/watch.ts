@@ -38,7 +38,7 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
   };
   const open = async (): Promise<Project> => {
     const project = await projectOf(request.place, request.config);
-    await requireTrust(project, { ...request.place, trust: request.trust });
+    await requireTrust(project, request.trust);
     project.hosts.onNotice = say;
     for (const answer of await answersIn(project, request)) say(answer);
     return project;

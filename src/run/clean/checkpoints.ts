@@ -17,7 +17,6 @@ export const RECENT_MS = 14 * 24 * 3_600_000;
 /** The checkpoints of stages. `worktrees`: the names of those that are kept. */
 export async function checkpointsOf(
   project: Project,
-  place: readonly string[],
   worktrees: ReadonlySet<string>,
   isWanted: (name: string) => boolean,
 ): Promise<Candidate[]> {
@@ -39,7 +38,7 @@ export async function checkpointsOf(
       return candidate('checkpoint', path, 'its item is done', () => deleteDatabase(path), { item });
     // A kept worktree has the same command.
     const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
-    const discard = isAlone ? discardCommand(item.id, place) : null;
+    const discard = isAlone ? discardCommand(project, item.id) : null;
     return candidate('checkpoint', path, 'its item is not done and resumes from it', null, { item, discard });
   });
 }

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, ofTheUser, type WorktreeBench, worktreeBench } from '../../../test/support/worktree.ts';
 import { parseItemId } from '../../core/ids.ts';
+import { shellWord } from '../../core/lines.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
 import { bodyHash, writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
@@ -42,12 +43,8 @@ async function cleaning(): Promise<Cleaning> {
     paths,
     cleaned: async ({ dryRun = false, caches = false } = {}) =>
       clean(
-        { ...(await openProject({ cwd: bench.root, env: bench.env, flags: {} })), paths },
-        {
-          dryRun,
-          caches,
-          place: ['--repo', bench.root],
-        },
+        { ...(await openProject({ cwd: bench.root, repo: bench.root, env: bench.env, flags: {} })), paths },
+        { dryRun, caches },
       ),
   };
 }
@@ -114,7 +111,7 @@ test('an unfinished item keeps everything, with the command that throws it away'
   expect(of(kept, 'worktree')).toEqual(['implement-42: agentos/42-title is not implemented yet']);
   expect(of(kept, 'checkpoint')).toEqual(['implement-42.db: its item is not done and resumes from it']);
   const commands = kept.flatMap(({ discard }) => discard ?? []);
-  expect(commands).toEqual([`agentos clean --discard 42 --repo ${bench.root}`]);
+  expect(commands).toEqual([`agentos clean --discard 42 --repo ${shellWord(bench.root)}`]);
   await worktree.remove();
   const again = (await bench.cleaned({ dryRun: true })).kept;
   expect(again.filter(({ discard }) => discard !== null).map(({ kind }) => kind)).toEqual(['checkpoint']);

@@ -20,16 +20,14 @@ interface CleanOptions {
   dryRun: boolean;
   /** Remove caches too. */
   caches: boolean;
-  /** The place flags of commands to copy. */
-  place: readonly string[];
 }
 
 /**
  * Removes what is done and what belongs to nothing. Keeps, with the reason, what a process works on, what an unfinished item could
  * resume from, and files that are in no commit.
  */
-export async function clean(project: Project, { dryRun, caches, place }: CleanOptions): Promise<Cleaned> {
-  const { candidates, worktrees, isNeeded } = await leftovers(project, place, new Set());
+export async function clean(project: Project, { dryRun, caches }: CleanOptions): Promise<Cleaned> {
+  const { candidates, worktrees, isNeeded } = await leftovers(project, new Set());
   const all = [
     ...candidates,
     ...(await reusableOf(project)),
@@ -51,15 +49,11 @@ interface Leftovers {
 }
 
 /** What killed runs leave behind, without the items of these keys. */
-export async function leftovers(
-  project: Project,
-  place: readonly string[],
-  except: ReadonlySet<string>,
-): Promise<Leftovers> {
+export async function leftovers(project: Project, except: ReadonlySet<string>): Promise<Leftovers> {
   const isWanted = (name: string): boolean => !except.has(name);
-  const found = await worktreesOf(project, place, isWanted);
+  const found = await worktreesOf(project, isWanted);
   const worktrees = new Set(found.filter(({ remove }) => remove === null).map(({ entry }) => entry.name));
-  const checkpoints = await checkpointsOf(project, place, worktrees, isWanted);
+  const checkpoints = await checkpointsOf(project, worktrees, isWanted);
   const candidates = [
     ...found,
     ...checkpoints,

@@ -33,14 +33,10 @@ import { modifiedMs, RECENT_MS } from './checkpoints.ts';
 const MOST_NAMED = 3;
 
 /** Each worktree, or what is left of one, with its pins and our state file. `isWanted`: by its name. */
-export async function worktreesOf(
-  project: Project,
-  place: readonly string[],
-  isWanted: (name: string) => boolean,
-): Promise<Candidate[]> {
+export async function worktreesOf(project: Project, isWanted: (name: string) => boolean): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
   for (const found of await findWorktrees(project))
-    if (isWanted(found.place.name)) candidates.push(await judge(project, place, found));
+    if (isWanted(found.place.name)) candidates.push(await judge(project, found));
   return candidates;
 }
 
@@ -68,11 +64,8 @@ async function findWorktrees({ paths, git }: Project): Promise<FoundWorktree[]> 
   });
 }
 
-async function judge(
-  { paths, childEnv, git }: Project,
-  flags: readonly string[],
-  { place, gitDir, isThere }: FoundWorktree,
-): Promise<Candidate> {
+async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree): Promise<Candidate> {
+  const { paths, childEnv, git } = project;
   const { directory, name } = place;
   const state = await readWorktreeState(place);
   const item = itemOfKey(name);
@@ -97,7 +90,7 @@ async function judge(
   if (item === null || (isThere && state === null && gitDir === null)) return kept('not a worktree of ours');
   const pid = workedOnBy(paths, item);
   if (pid !== null) return kept(`process ${pid} is working on it`);
-  const discard = item.workflow === 'implement' ? discardCommand(item.id, flags) : null;
+  const discard = item.workflow === 'implement' ? discardCommand(project, item.id) : null;
   if (!isThere) {
     return existsSync(paths.checkpoint(item.workflow, item.id))
       ? kept('the folder is gone and only git’s record is left, but its item can be resumed', discard)

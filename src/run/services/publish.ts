@@ -24,8 +24,6 @@ export interface PublisherOptions {
   project: Project;
   runId: string;
   state: RunState;
-  /** Place flags for commands to copy. */
-  place: readonly string[];
   onNotice: (item: Item, text: string) => void;
   onWarning: (text: string) => void;
   /** What the worker of an item got. */
@@ -66,7 +64,7 @@ export async function requireWriting({ config, hosts }: Project): Promise<Tracke
 }
 
 export function createPublisher(
-  { project, runId, state, place, onNotice, onWarning, inputOf }: PublisherOptions,
+  { project, runId, state, onNotice, onWarning, inputOf }: PublisherOptions,
   tracker: Tracker | null,
 ): Publisher {
   const { paths, config, mask } = project;
@@ -209,8 +207,7 @@ export function createPublisher(
       const url = await land(item, result.outputs[0], signal);
       return url === null ? result : withOutput(url);
     }
-    const request =
-      item.workflow === 'implement' && isDone ? await openPullRequest(postingFor(item, signal), place) : null;
+    const request = item.workflow === 'implement' && isDone ? await openPullRequest(postingFor(item, signal)) : null;
     if (request === null) return result;
     requests.set(item.id, request);
     return { ...withOutput(request.url), status: 'succeeded', reason: null };

@@ -17,14 +17,8 @@ import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
 import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce, STEPS } from './posts.ts';
 
-/**
- * Pushes the branch of an implementation and opens its pull request, unless that was done before. Null: there is no such branch.
- * `place`: place flags for commands to copy.
- */
-export async function openPullRequest(
-  posting: Posting,
-  place: readonly string[],
-): Promise<(Opened & { lldUrl: string }) | null> {
+/** Pushes the branch of an implementation and opens its pull request, unless that was done before. Null: there is no such branch. */
+export async function openPullRequest(posting: Posting): Promise<(Opened & { lldUrl: string }) | null> {
   const { project, id } = posting;
   const { paths, hosts, config } = project;
   const found = await finishedBranch(project, id);
@@ -33,7 +27,7 @@ export async function openPullRequest(
   const forge = await hosts.forge();
   await pushUnlessNewer(posting, forge, found);
   const texts = await textsOf(project, id, branch);
-  const requestTo = (base: string) => requestFor(posting, forge, { branch, base, place }, texts);
+  const requestTo = (base: string) => requestFor(posting, forge, { branch, base }, texts);
   const opened = await openOnce(posting, id, forge, branch, async () => requestTo(await baseBranch(project, forge)));
   // The following steps are idempotent.
   if (opened.commit !== commit) {
@@ -171,7 +165,7 @@ async function textsOf({ paths, git }: Project, id: ItemId, branch: string): Pro
 async function requestFor(
   { project, id }: Posting,
   forge: Forge,
-  { branch, base, place }: { branch: string; base: string; place: readonly string[] },
+  { branch, base }: { branch: string; base: string },
   { lld, lldPath, report, template }: BranchTexts,
 ): Promise<NewPullRequest> {
   const { paths, source, config, mask } = project;
@@ -185,7 +179,7 @@ async function requestFor(
     report,
     lldUrl: forge.fileUrl(branch, lldPath),
     reportUrl: forge.fileUrl(branch, paths.report(id)),
-    place,
+    place: project.placeFlags,
     template,
   });
   const title = pullRequestTitle(id, designFacts(lld).title);

@@ -35,11 +35,11 @@ export interface Explanation {
 }
 
 /** Rejects if there is no such item. Writes nothing. */
-export async function explain(project: Project, id: ItemId, place: readonly string[]): Promise<Explanation> {
+export async function explain(project: Project, id: ItemId): Promise<Explanation> {
   const { source } = project;
   const { issue, error, offline } = await readIssue(project, id);
   const seen = offline === null ? project : withCachedIssues(project);
-  const detail = error === null ? await detailOf(seen, id, place) : null;
+  const detail = error === null ? await detailOf(seen, id) : null;
   if (issue === null && error === null && detail === null) await source.read(id);
   const facts = issue?.facts;
   const opened = openedFor(project, id);

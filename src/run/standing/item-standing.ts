@@ -30,11 +30,8 @@ export async function standings(project: Project): Promise<Standing[]> {
   return standingsOf(project, [...issues, ...alone], llds);
 }
 
-/**
- * Everything about one item; null: there is neither an issue nor an LLD with this id. `place`: place flags for commands to
- * copy.
- */
-export async function detailOf(project: Project, id: ItemId, place: readonly string[]): Promise<ItemDetail | null> {
+/** Everything about one item; null: there is neither an issue nor an LLD with this id. */
+export async function detailOf(project: Project, id: ItemId): Promise<ItemDetail | null> {
   const { paths, git } = project;
   const collected = await lldBatch.collect(project, [id]).catch((error: unknown) => {
     const code = codeOf(error);
@@ -51,7 +48,7 @@ export async function detailOf(project: Project, id: ItemId, place: readonly str
     branch: standing.branch ?? unfinished?.name ?? null,
     lld: ifThere(paths.lld(id)),
     lineage: ifThere(paths.lineage(id)),
-    question: waiting && askedOf(paths, waiting, place),
+    question: waiting && askedOf(project, waiting),
   };
 }
 

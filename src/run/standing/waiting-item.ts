@@ -11,6 +11,7 @@ import { stepId } from '../../journal/step-id.ts';
 import { namesInSync } from '../../process/files.ts';
 import { workedOnBy } from '../../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../../workflow/decide.ts';
+import type { Project } from '../project.ts';
 
 /** An item that waits for a decision, or has one and was not resumed since. */
 export interface WaitingItem {
@@ -105,19 +106,19 @@ export function waitingItems(paths: Paths, seen: SeenJournals = new Map()): (Wai
   });
 }
 
-/** What a person can do about it. `place`: place flags for the command. */
-export function askedOf(paths: Paths, waiting: WaitingItem, place: readonly string[]): Asked {
-  return { read: fileToRead(paths, waiting), decide: decideLine(waiting, place) };
+/** What a person can do about it. */
+export function askedOf({ paths, placeFlags }: Project, waiting: WaitingItem): Asked {
+  return { read: fileToRead(paths, waiting), decide: decideLine(waiting, placeFlags) };
 }
 
-function decideLine({ id, question }: WaitingItem, place: readonly string[]): string {
+function decideLine({ id, question }: WaitingItem, placeFlags: readonly string[]): string {
   const { obstacle, openQuestions, canRevise } = question;
   const choices = [
     ...(obstacle !== null ? [] : [openQuestions.length > 0 ? '--approve --reason "…"' : '--approve']),
     ...(canRevise ? ['--revise "…"'] : []),
     '--drop',
   ];
-  return ['agentos', 'decide', id, ...place, choices.join(' | ')].join(' ');
+  return ['agentos', 'decide', id, ...placeFlags, choices.join(' | ')].join(' ');
 }
 
 /** The document that led to the question: the last verdict, or the draft that was not reviewed. Relative to the repository. */

@@ -50,7 +50,7 @@ export function createPages({ project, version, readOnly, writtenAt }: PagesOpti
   const standingsNow = (): Promise<Standing[]> => standings(project);
   const all = isReport ? once(standingsNow) : standingsNow;
   const standingOf = async (id: ItemId): Promise<Standing | null> =>
-    isReport ? ((await all()).find((standing) => standing.id === id) ?? null) : detailOf(project, id, []);
+    isReport ? ((await all()).find((standing) => standing.id === id) ?? null) : detailOf(project, id);
   const money = createMoney(project, runs);
   let person: Promise<string> | null = null;
 
