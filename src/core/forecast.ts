@@ -1,18 +1,16 @@
-import { type Schedule, scheduleOf } from './schedule.ts';
+import { type Schedule, type Scheduled, scheduleOf } from './schedule.ts';
 
-/** What the forecast needs to know about a design. */
-export interface ForecastDesign {
-  id: string;
-  files: readonly string[];
-  /** Ids that it says it depends on. */
-  after: readonly string[];
-  /** `src/parse.ts#parseDate`; `#parseDate` if its file is unknown. */
+/** The names in a design, for comparing it with other designs. */
+export interface DesignNames {
+  /** Declarations that it is about: `src/parse.ts#parseDate`; `#parseDate` if it names no file. */
   declares: readonly string[];
-  /** New files and declarations. */
+  /** New files, and new declarations in the same form. */
   adds: readonly string[];
   /** Other paths and names that it mentions. */
   uses: readonly string[];
 }
+
+export type ForecastDesign = Scheduled & DesignNames;
 
 /** A design is compared with at most this many others: those with the highest numbers. */
 export const MOST_DESIGNS = 200;

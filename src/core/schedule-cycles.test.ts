@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Dependent, withoutCycles } from './schedule.ts';
+import { withoutCycles } from './schedule.ts';
 
 /** `a: b c` – a comes after b and c. */
-function items(...lines: string[]): Dependent[] {
+function items(...lines: string[]): { id: string; after: string[] }[] {
   return lines.map((line) => {
     const [id = '', others = ''] = line.split(':');
     return { id, after: others.split(' ').filter((other) => other !== '') };

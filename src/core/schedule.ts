@@ -6,7 +6,7 @@ export interface Scheduled {
   id: string;
   /** Files and folders that it changes. */
   files: readonly string[];
-  /** Ids that it depends on; unknown ids are ignored. */
+  /** Ids that it depends on; unknown ids and its own id are ignored. */
   after: readonly string[];
 }
 
@@ -148,12 +148,6 @@ function groupsOf(
     .map(({ ids, files }) => ({ ids, files: files.toSorted() }));
 }
 
-export interface Dependent {
-  id: string;
-  /** Ids of items that come first; unknown ids and its own id are ignored. */
-  after: readonly string[];
-}
-
 interface WithoutCycles {
   /** For each item the ids that it comes after, without its own id and without those that close a cycle. */
   after: Map<string, string[]>;
@@ -162,7 +156,7 @@ interface WithoutCycles {
 }
 
 /** Breaks each cycle at its first item in the given order: it does not wait for the others. */
-export function withoutCycles(items: readonly Dependent[]): WithoutCycles {
+export function withoutCycles(items: readonly Pick<Scheduled, 'id' | 'after'>[]): WithoutCycles {
   const after = new Map(items.map(({ id, after: others }) => [id, others.filter((other) => other !== id)]));
   const all = items.map(({ id }) => id);
   const place = new Map(all.map((id, index) => [id, index]));

@@ -5,7 +5,7 @@ import { sha256 } from '../core/hash.ts';
 import { itemOfKey } from '../core/item.ts';
 import { idReactedTo } from '../core/reaction.ts';
 import { isTemporaryFile, namesInSync, textIfReadable } from '../process/files.ts';
-import { isHolderAlive, readHolder } from '../process/lock.ts';
+import { livingHolder } from '../process/lock.ts';
 import { STATE_ENTRIES } from '../process/state-folder.ts';
 import { refsWithPlaces } from './branches.ts';
 import type { Git } from './git.ts';
@@ -210,11 +210,8 @@ export function eventSizes(base: string): Map<string, number> {
 /** Items whose lock a running process holds. */
 function busyItems(base: string): Set<string> {
   const locks = namesIn(join(base, 'locks')).filter((name) => name.endsWith('.lock'));
-  const isHeld = (name: string): boolean => {
-    const holder = readHolder(join(base, 'locks', name));
-    return holder !== null && isHolderAlive(holder);
-  };
-  return new Set(locks.filter(isHeld).map((name) => name.slice(0, -'.lock'.length)));
+  const held = locks.filter((name) => livingHolder(join(base, 'locks', name)) !== null);
+  return new Set(held.map((name) => name.slice(0, -'.lock'.length)));
 }
 
 /** All other items with files on this machine. */

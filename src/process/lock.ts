@@ -52,10 +52,15 @@ function hasProgram(pid: number): boolean {
   }
 }
 
+/** The living holder of a lock file; null: the lock is free or stale. */
+export function livingHolder(path: string): LockHolder | null {
+  const holder = readHolder(path);
+  return holder !== null && isHolderAlive(holder) ? holder : null;
+}
+
 /** The id of the process that works on an item, or null. */
 export function workedOnBy(paths: Pick<Paths, 'lock'>, { workflow, id }: Item): number | null {
-  const holder = readHolder(paths.lock(workflow, id));
-  return holder !== null && isHolderAlive(holder) ? holder.pid : null;
+  return livingHolder(paths.lock(workflow, id))?.pid ?? null;
 }
 
 export interface Lock {
@@ -82,8 +87,8 @@ export function acquireLock(path: string, { workflow, id }: { workflow: string; 
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const lock = tryLock(path);
     if (lock !== null) return lock;
-    const holder = readHolder(path);
-    if (holder && isHolderAlive(holder))
+    const holder = livingHolder(path);
+    if (holder !== null)
       throw new AgentosError({ code: 'item-locked', workflow, id, pid: holder.pid, since: holder.since });
   }
   const since = new Date().toISOString();

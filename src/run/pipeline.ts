@@ -1,6 +1,7 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { Demand } from '../core/expected-cost.ts';
+import type { DesignNames } from '../core/forecast.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Landing } from '../core/landing.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
@@ -8,7 +9,6 @@ import type { Plan, PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
-import type { DesignNames } from '../workflow/designs.ts';
 import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 
@@ -74,10 +74,8 @@ export interface Batch extends Pick<ItemSetting, 'roles' | 'demand'> {
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models. */
   refuse?(project: Project, items: readonly CollectedItem[]): Promise<void>;
-  /** Notes for the plan: what will make items fail. */
-  obstacles?(project: Project): Promise<string[]>;
-  /** Notes for the plan: which new items start from another commit than the checkout's. */
-  begins?(project: Project, items: readonly PlannedItem[]): Promise<string[]>;
+  /** Notes for a plan with these new items: for example, what will make items fail. Not called if nothing is to be done. */
+  notes?(project: Project, items: readonly PlannedItem[]): Promise<string[]>;
   /** The reason and outputs of an item that is done already. */
   done: { reason: string; outputs: (project: Project, item: Pick<PlannedItem, 'id' | 'title'>) => Promise<string[]> };
   /** Completes the message "Nothing to do: …". */

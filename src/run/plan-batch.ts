@@ -77,8 +77,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
       ...cycles.map(cycleNote),
       ...forecast,
       ...(await missingFoundations(project, pipeline, open, collected)),
-      ...(await beginnings(project, pipeline, open)),
-      ...(open.length === 0 ? [] : await obstacles(project, pipeline)),
+      ...(await notesOfStages(project, pipeline, open)),
     ],
   };
 }
@@ -100,18 +99,13 @@ function addForecasts(open: readonly PlannedItem[], chosen: readonly Staged[], s
 
 const NO_NAMES = { declares: [], adds: [], uses: [] };
 
-async function beginnings(project: Project, { stages }: Pipeline, open: readonly PlannedItem[]): Promise<string[]> {
-  const all = stages.map(async (stage) =>
-    stage.begins?.(
-      project,
-      open.filter(({ workflow, state }) => workflow === stage.workflow && state === 'new'),
-    ),
-  );
-  return (await Promise.all(all)).flatMap((notes) => notes ?? []);
-}
-
-async function obstacles(project: Project, { stages }: Pipeline): Promise<string[]> {
-  return (await Promise.all(stages.map(async (stage) => (await stage.obstacles?.(project)) ?? []))).flat();
+async function notesOfStages(project: Project, { stages }: Pipeline, open: readonly PlannedItem[]): Promise<string[]> {
+  if (open.length === 0) return [];
+  const all = stages.map(async (stage) => {
+    const items = open.filter(({ workflow, state }) => workflow === stage.workflow && state === 'new');
+    return (await stage.notes?.(project, items)) ?? [];
+  });
+  return (await Promise.all(all)).flat();
 }
 
 /** Each item with the first stage that is not done. */

@@ -10,7 +10,7 @@ import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
 import { closeInheritedFiles } from '../process/inherited-files.ts';
-import { isHolderAlive, readHolder } from '../process/lock.ts';
+import { livingHolder } from '../process/lock.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
 import {
@@ -191,8 +191,8 @@ async function runItem(item: ItemStart): Promise<void> {
 
 /** By the item's lock file no other run works on it: then only a program of the item can have changed the journal. */
 function isOurs(checkpoint: string): boolean {
-  const holder = readHolder(join(dirname(dirname(checkpoint)), 'locks', `${basename(checkpoint, '.db')}.lock`));
-  return holder === null || holder.pid === process.ppid || !isHolderAlive(holder);
+  const holder = livingHolder(join(dirname(dirname(checkpoint)), 'locks', `${basename(checkpoint, '.db')}.lock`));
+  return holder === null || holder.pid === process.ppid;
 }
 
 /** The item is done even if its checkpoint can't be removed; the next run removes it. */

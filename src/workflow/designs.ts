@@ -1,7 +1,14 @@
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Nodes } from 'mdast';
-import { describeForecast, type ForecastDesign, forecastOf, MOST_DESIGNS, nameIn } from '../core/forecast.ts';
+import {
+  type DesignNames,
+  describeForecast,
+  type ForecastDesign,
+  forecastOf,
+  MOST_DESIGNS,
+  nameIn,
+} from '../core/forecast.ts';
 import { sha256 } from '../core/hash.ts';
 import { fieldsOf, parseJson } from '../core/json.ts';
 import type { Paths } from '../core/paths.ts';
@@ -148,16 +155,6 @@ function entriesIn(text: string): Map<string, PlannedDesign> {
 
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-/** The names in a design, for comparing it with other designs. */
-export interface DesignNames {
-  /** Declarations that it is about: `src/parse.ts#parseDate`; `#parseDate` if it names no file. */
-  declares: string[];
-  /** New files, and new declarations in the same form. */
-  adds: string[];
-  /** Other paths and names in backticks. */
-  uses: string[];
 }
 
 const MOST_DECLARED = 60;

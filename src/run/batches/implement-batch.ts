@@ -22,8 +22,7 @@ export const implementBatch: Batch = {
   roles: ['implementer', 'reviewer'],
   collect: implementBacklog,
   refuse: refuseUnrecorded,
-  obstacles: undetectedTests,
-  begins: stackedItems,
+  notes: async (project, items) => [...(await stackedItems(project, items)), ...(await undetectedTests(project))],
   demand: implementDemand,
   done: {
     reason: 'implemented already, for what its LLD says now',

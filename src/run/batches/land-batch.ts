@@ -39,7 +39,7 @@ export function landBatch(request: LandRequest): Batch {
       return [{ id, title, state: 'pending', error: null, chars: 0 }];
     },
     settingOf: () => setting,
-    obstacles: async () => (await planned)?.notes ?? [],
+    notes: async () => (await planned)?.notes ?? [],
     demand: (config) => resolveDemand(config, 1),
     done: { reason: 'landed already', outputs: async () => [] },
     nothingToDo: 'no finished branch waits to be merged',

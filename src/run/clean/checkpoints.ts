@@ -64,9 +64,8 @@ export async function reusableOf({ paths }: Project): Promise<Candidate[]> {
     const use = reuseOf(item);
     if (item === null || use === null || workedOnBy(paths, item) !== null) continue;
     const path = join(paths.checkpoints, name);
-    const isOld = Date.now() - (await modifiedMs(path)) > RECENT_MS;
-    const why = isOld ? 'not used for 14 days' : use;
-    candidates.push(candidate('checkpoint', path, why, isOld ? () => deleteDatabase(path) : null, { item }));
+    const [why, remove] = (await isOld(path)) ? ['not used for 14 days', () => deleteDatabase(path)] : [use, null];
+    candidates.push(candidate('checkpoint', path, why, remove, { item }));
   }
   return candidates;
 }
@@ -86,6 +85,11 @@ export async function doneOf(project: Project, items: readonly Item[]): Promise<
       if (state === 'done' || state === 'already-done') done.add(keyOf({ workflow, id }));
   }
   return done;
+}
+
+/** Unchanged for 14 days. */
+export async function isOld(path: string): Promise<boolean> {
+  return Date.now() - (await modifiedMs(path)) > RECENT_MS;
 }
 
 /** 0: it does not exist. */

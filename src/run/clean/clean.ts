@@ -8,7 +8,7 @@ import { wordingOf } from '../../core/wording.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
-import { isHolderAlive, isLockStale, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
+import { isLockStale, livingHolder, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
 import { isDone, readRun, runIds } from '../history/run-history.ts';
 import type { Project } from '../project.ts';
@@ -185,10 +185,7 @@ async function temporaryFilesOf({ paths }: Project): Promise<Candidate[]> {
 
 /** The caches of package managers, and those of planning. */
 async function cachesOf({ paths }: Project, asked: boolean): Promise<Candidate[]> {
-  const isBusy = (await lockFiles(paths)).some((lock) => {
-    const holder = readHolder(lock);
-    return holder !== null && isHolderAlive(holder);
-  });
+  const isBusy = (await lockFiles(paths)).some((lock) => livingHolder(lock) !== null);
   const why = !asked ? 'shared by the items: --caches removes them' : isBusy ? 'a run is using them' : 'asked for';
   return [...new Set([paths.caches, dirname(paths.designs)])].filter(existsSync).map((path) => {
     const remove = asked && !isBusy ? () => removeFolder(path, dirname(path)) : null;

@@ -23,12 +23,12 @@ import { BEING_MADE, lockReason, registrations } from '../../git/worktree/regist
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
-import { isHolderAlive, readHolder, workedOnBy } from '../../process/lock.ts';
+import { livingHolder, workedOnBy } from '../../process/lock.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
 import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
 import { type Candidate, candidate } from './candidate.ts';
-import { modifiedMs, RECENT_MS } from './checkpoints.ts';
+import { isOld } from './checkpoints.ts';
 
 const MOST_NAMED = 3;
 
@@ -81,8 +81,8 @@ async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree
       await removeFolder(place.stateFolder, place.work);
     });
   if (isReadingWorktree(name)) {
-    const holder = readHolder(join(paths.locks, `${name}.lock`));
-    if (holder !== null && isHolderAlive(holder)) return kept(`process ${holder.pid} is working in it`);
+    const holder = livingHolder(join(paths.locks, `${name}.lock`));
+    if (holder !== null) return kept(`process ${holder.pid} is working in it`);
     return candidate('worktree', directory, 'nothing in it is needed', () =>
       removeReadingWorktrees({ repository: git, paths }),
     );
@@ -100,8 +100,7 @@ async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree
   const reason = await lockReason(gitDir);
   if (reason !== null && reason !== BEING_MADE) return kept(`locked${reason ? `: ${reason}` : ''}`);
   if (item.workflow === 'land' || item.workflow === 'react') {
-    const isOld = Date.now() - (await modifiedMs(place.stateFolder)) > RECENT_MS;
-    return isOld
+    return (await isOld(place.stateFolder))
       ? removable(`a ${item.workflow === 'land' ? 'landing' : 'reaction'} that was not resumed for 14 days`)
       : kept(`the next agentos ${item.workflow} resumes in it`);
   }
