@@ -3,7 +3,6 @@ import { usageError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
-import type { Paths } from '../../core/paths.ts';
 import { branchesNear, unusable } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';
@@ -23,15 +22,14 @@ const ASKED = 'asked for';
 
 /** The finished branches of these items. Discarding them needs a person's yes. */
 export async function implementedBranches(
-  { paths, git }: Project,
+  project: Project,
   ids: readonly ItemId[],
 ): Promise<{ id: ItemId; branch: string }[]> {
-  return (await Promise.all(ids.map(async (id) => ownBranches(paths, git, id)))).flat();
-}
-
-async function ownBranches(paths: Paths, git: Git, id: ItemId): Promise<{ id: ItemId; branch: string }[]> {
-  const found = (await implementationsOf({ git, paths }, [id])).get(id) ?? [];
-  return found.flatMap(({ ref, branch }) => (ref === `refs/heads/${branch}` ? [{ id, branch }] : []));
+  const found = await implementationsOf(project, ids);
+  return ids.flatMap((id) => {
+    const own = (found.get(id) ?? []).filter(({ ref, branch }) => ref === `refs/heads/${branch}`);
+    return own.map(({ branch }) => ({ id, branch }));
+  });
 }
 
 /**
@@ -39,11 +37,11 @@ async function ownBranches(paths: Paths, git: Git, id: ItemId): Promise<{ id: It
  * nothing unless all of them can be removed. Keeps a branch that is merged, checked out or not ours, with the reason.
  */
 export async function discard(project: Project, ids: readonly ItemId[], dryRun: boolean): Promise<Cleaned> {
-  const { paths, git } = project;
+  const { paths } = project;
   const wanted = [...new Set(ids)];
   for (const id of wanted) {
     if (workedOnBy(paths, { workflow: 'implement', id }) !== null) continue;
-    const parts = await partsOf(paths, git, id);
+    const parts = await partsOf(project, id);
     if (!parts.some(({ remove }) => remove !== null)) {
       const kept = parts.map(({ entry }) => `${entry.name} is kept: ${entry.why}.`);
       throw usageError(kept.length > 0 ? kept.join(' ') : `There is no implementation of ${id} to throw away.`);
@@ -52,9 +50,9 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
   const locks: Lock[] = [];
   try {
     for (const id of wanted) locks.push(lockItem(paths, { workflow: 'implement', id }));
-    for (const id of dryRun ? [] : wanted) await unlock(paths, git, id);
+    for (const id of dryRun ? [] : wanted) await unlock(project, id);
     // Read again: a run may have continued before the locks were acquired.
-    const parts = (await Promise.all(wanted.map((id) => partsOf(paths, git, id)))).flat();
+    const parts = (await Promise.all(wanted.map((id) => partsOf(project, id)))).flat();
     const result: Cleaned = { removed: [], kept: [] };
     for (const { entry, remove } of parts) {
       if (remove !== null && !dryRun) await remove();
@@ -67,23 +65,23 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
 }
 
 /** The lock files of a killed git must not prevent the removal. */
-async function unlock(paths: Paths, git: Git, id: ItemId): Promise<void> {
+async function unlock({ paths, git }: Project, id: ItemId): Promise<void> {
   const place = await placeOf(git, paths.worktree('implement', id));
   await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
 }
 
 /** In the order of removal. The checkpoint is the first: without it the next run starts over, whatever else is left. */
-async function partsOf(paths: Paths, git: Git, id: ItemId): Promise<Candidate[]> {
+async function partsOf(project: Project, id: ItemId): Promise<Candidate[]> {
+  const { paths, git } = project;
   const checkpoint = paths.checkpoint('implement', id);
   const place = await placeOf(git, paths.worktree('implement', id));
   const state = await readWorktreeState(place);
-  const own = state && (await branchPart(paths, git, id, place, state));
-  const finished = (await ownBranches(paths, git, id)).filter(({ branch }) => branch !== own?.entry.name);
+  const finished = (await implementedBranches(project, [id])).filter(({ branch }) => branch !== state?.branch);
   const parts = [
     await filePart('checkpoint', checkpoint, () => deleteDatabase(checkpoint)),
-    (await worktreePart(paths, git, place, state)) ?? (await pinsPart(git, keyOf({ workflow: 'implement', id }))),
-    own,
-    ...(await Promise.all(finished.map(({ branch }) => finishedPart(paths, git, id, branch)))),
+    (await worktreePart(project, place, state)) ?? (await pinsPart(git, keyOf({ workflow: 'implement', id }))),
+    state && (await branchPart(project, id, state.branch, { directory: place.directory, state })),
+    ...(await Promise.all(finished.map(({ branch }) => branchPart(project, id, branch, null)))),
     await filePart('home', paths.home('implement', id)),
     await filePart('undone', paths.undone('implement', id)),
   ];
@@ -99,8 +97,7 @@ async function filePart(
 }
 
 async function worktreePart(
-  paths: Paths,
-  git: Git,
+  { paths, git }: Project,
   place: WorktreePlace,
   state: WorktreeState | null,
 ): Promise<Candidate | null> {
@@ -129,53 +126,30 @@ async function pinsPart(git: Git, name: string): Promise<Candidate | null> {
   return candidate('pins', path, ASKED, () => removePins(git, name));
 }
 
-/** The branch in our state file. Other branches with a similar name may be another item's, or a person's. */
+/**
+ * The branch in our state file, or one whose report says that it implements the item. Other branches with a similar name may be
+ * another item's, or a person's. `worktree`: of the branch, if it is still there; it is removed too.
+ */
 async function branchPart(
-  paths: Paths,
-  git: Git,
+  { paths, git }: Project,
   id: ItemId,
-  { directory }: WorktreePlace,
-  { branch, start, head }: WorktreeState,
+  branch: string,
+  worktree: { directory: string; state: WorktreeState } | null,
 ): Promise<Candidate | null> {
   const tip = await tipOf(git, branch);
   if (tip === null) return null;
-  const isOurs = tip === head || tip === start || (await endsInReport(paths, git, id, tip));
-  return refPart(paths, git, { branch, tip, directory, isMade: tip !== start, isOurs });
-}
-
-/** A branch whose report says that it implements the item. */
-async function finishedPart(paths: Paths, git: Git, id: ItemId, branch: string): Promise<Candidate | null> {
-  const tip = await tipOf(git, branch);
-  if (tip === null) return null;
-  const isOurs = await endsInReport(paths, git, id, tip);
-  return refPart(paths, git, { branch, tip, directory: null, isMade: true, isOurs });
-}
-
-/** The report is our last commit: commits on top of it are a person's. */
-function endsInReport(paths: Paths, git: Git, id: ItemId, tip: string): Promise<boolean> {
-  return isImplemented(paths, git, id, { start: `${tip}^`, tip });
-}
-
-interface Ref {
-  branch: string;
-  tip: string;
-  /** Its worktree, which is removed too. */
-  directory: string | null;
-  /** Whether there are commits of its own on it. */
-  isMade: boolean;
-  isOurs: boolean;
-}
-
-async function refPart(paths: Paths, git: Git, { branch, tip, directory, isMade, isOurs }: Ref): Promise<Candidate> {
+  const { start, head } = worktree?.state ?? {};
   const path = `refs/heads/${branch}`;
   const kept = (why: string): Candidate => {
     const discard = `git -C ${shellWord(paths.repository)} branch -D ${shellWord(branch)}`;
     return candidate('branch', path, why, null, { name: branch, discard });
   };
   const at = (await branchesNear(git, branch)).get(branch)?.checkedOutAt ?? null;
-  if (at !== null && at !== directory) return kept(`it is checked out in ${at}`);
+  if (at !== null && at !== worktree?.directory) return kept(`it is checked out in ${at}`);
+  // The report is our last commit: commits on top of it are a person's.
+  const isOurs = tip === head || tip === start || (await isImplemented(paths, git, id, { start: `${tip}^`, tip }));
   if (!isOurs) return kept('it has commits that no run of ours made');
-  const holder = isMade ? await otherBranchWith(git, branch, tip) : null;
+  const holder = tip === start ? null : await otherBranchWith(git, branch, tip);
   if (holder !== null) return kept(`it is part of ${holder}`);
   // Not `git branch -D`, which rewrites the user's git config; and only if it has not moved meanwhile.
   const remove = async (): Promise<void> => {

@@ -30,6 +30,19 @@ interface HubPlace {
   version: string;
 }
 
+/** Connects to the hub for as long as this takes. */
+async function atHub<T>(
+  { project, databaseUrl, version }: HubPlace,
+  work: (connection: HubConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
 interface OpenRun {
   runId: string;
   record: RunRecord;
@@ -47,31 +60,24 @@ export async function openHubRuns({ paths }: Project): Promise<OpenRun[]> {
 }
 
 /** Reads what became of runs that were left running, and brings their files home; a run that another process follows is its business. */
-export async function lookAtHub({ project, databaseUrl, version }: HubPlace): Promise<void> {
-  const runs = await openHubRuns(project);
+export async function lookAtHub(place: HubPlace): Promise<void> {
+  const runs = await openHubRuns(place.project);
   if (runs.length === 0) return;
-  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
-  try {
-    // The oldest first: a later run may have worked on the same item.
-    for (const { runId, record } of runs.toReversed()) await lookAt(project, connection, runId, record);
-  } finally {
-    await connection.close();
-  }
-}
-
-async function lookAt(project: Project, connection: HubConnection, runId: string, record: RunRecord): Promise<void> {
-  const run = await followedRun(project, connection, runId, record);
-  if (run === null) return;
   const quiet = { interrupt: leavingAt(new AbortController().signal), subscribers: [], openPublisher: null };
-  await followHubRun({ ...run, ...quiet }, connection, 'look');
+  await atHub(place, async (connection) => {
+    // The oldest first: a later run may have worked on the same item.
+    for (const open of runs.toReversed()) {
+      const run = await followedRun(place.project, connection, open);
+      if (run !== null) await followHubRun({ ...run, ...quiet }, connection, 'look');
+    }
+  });
 }
 
 /** Null: the database does not know it. It was emptied since, or is another one. */
 async function followedRun(
   project: Project,
   { database }: HubConnection,
-  runId: string,
-  { hub, workflow, request, startedAt }: RunRecord,
+  { runId, record: { hub, workflow, request, startedAt } }: OpenRun,
 ) {
   const [known] = await database.rows('SELECT 1 FROM agentos.runs WHERE id = $1 AND documents IS NOT NULL', [runId]);
   if (known === undefined || hub === undefined) return null;
@@ -100,8 +106,9 @@ export async function followHubRuns(
   const followed = new Map<string, Promise<unknown>>();
   const interrupt = leavingAt(stop);
   let opened: HubConnection | null = null;
-  const begin = async (connection: HubConnection, { runId, record }: OpenRun): Promise<void> => {
-    const run = await followedRun(project, connection, runId, record).catch(() => null);
+  const begin = async (connection: HubConnection, open: OpenRun): Promise<void> => {
+    const { runId } = open;
+    const run = await followedRun(project, connection, open).catch(() => null);
     if (run === null) return;
     const following = followHubRun({ ...run, interrupt, subscribers: [], openPublisher: null }, connection, 'follow')
       .catch(() => undefined)
@@ -145,35 +152,26 @@ interface Attached extends HubPlace {
 }
 
 /** Follows a run that was left running to its end. Null: it was left again; undefined: there is no such run at the hub. */
-export async function attachToHub(
-  { project, databaseUrl, version, interrupt, subscribers }: Attached,
-  { runId, record }: { runId: string; record: RunRecord },
+export function attachToHub(
+  { interrupt, subscribers, ...place }: Attached,
+  open: OpenRun,
 ): Promise<Summary | null | undefined> {
-  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
-  try {
-    const run = await followedRun(project, connection, runId, record);
+  return atHub(place, async (connection) => {
+    const run = await followedRun(place.project, connection, open);
     if (run === null) return undefined;
-    const openPublisher = await openPosting(project);
-    return await followHubRun({ ...run, interrupt, subscribers, openPublisher }, connection, 'follow');
-  } finally {
-    await connection.close();
-  }
+    const openPublisher = await openPosting(place.project);
+    return followHubRun({ ...run, interrupt, subscribers, openPublisher }, connection, 'follow');
+  });
 }
 
 /**
  * Lets a decision be made here on an item that waits at the hub, and tells the hub of it: whichever checkout submits the item next, it
  * resumes with the decision.
  */
-export async function withHubJournal<T>(
-  { project, databaseUrl, version }: HubPlace,
-  id: ItemId,
-  decide: () => Promise<T>,
-): Promise<T> {
-  const { paths, git } = project;
-  await lookAtHub({ project, databaseUrl, version });
-  const connection = await openHubConnection({ databaseUrl, base: paths.base, version });
-  try {
-    const { database, checkout } = connection;
+export async function withHubJournal<T>(place: HubPlace, id: ItemId, decide: () => Promise<T>): Promise<T> {
+  const { paths, git } = place.project;
+  await lookAtHub(place);
+  return atHub(place, async ({ database, checkout }) => {
     const repository = await repositoryName(git);
     const missing = STAGES.filter((workflow) => inspectJournal(paths.checkpoint(workflow, id)) === null);
     const keys = missing.map((workflow) => keyOf({ workflow, id }));
@@ -196,7 +194,5 @@ export async function withHubJournal<T>(
       await noteCopy(database, repository, [key], checkout);
     }
     return decided;
-  } finally {
-    await connection.close();
-  }
+  });
 }
