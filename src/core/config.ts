@@ -1,8 +1,17 @@
 import type { ConfigFile } from './config-file.ts';
 import { parseDuration } from './duration.ts';
-import { ENDPOINT_VARIABLES, keysAmong, readKeys, VENDORS, type VendorKey, type VendorName } from './keys.ts';
+import {
+  ENDPOINT_VARIABLES,
+  type Environment,
+  keysAmong,
+  type NamedKeys,
+  readKeys,
+  VENDORS,
+  type VendorKey,
+  type VendorName,
+} from './keys.ts';
 import type { AgentName } from './model-spec.ts';
-import type { PriceSetting } from './money.ts';
+import type { Prices } from './money.ts';
 import { type RemoteConfig, type RemoteFlags, resolveRemote } from './remote.ts';
 
 /** How much of the LLD's template a design fills. */
@@ -56,11 +65,11 @@ export interface Config {
   keys: VendorKey[];
   /** Vendors whose key is not sent to the address that the repository's configuration names. */
   withheld: VendorName[];
-  keyVariables: Partial<Record<VendorName, readonly string[] | undefined>>;
+  keyVariables: NamedKeys;
   endpoints: Partial<Record<VendorName, string>>;
   /** Known limits of each quota group; others are learned. */
   limits: NonNullable<ConfigFile['limits']>;
-  prices: Record<string, PriceSetting>;
+  prices: Prices;
   context: { maxTokens: number; exclude: string[] };
   /** Null: drafter and reviewer have no tools. */
   explore: { maxRounds: number; maxTokens: number } | null;
@@ -124,11 +133,7 @@ const DEFAULTS = {
 };
 
 /** Flags override the file, the file overrides the environment, the environment overrides defaults. */
-export function resolveConfig(
-  flags: ConfigFlags,
-  file: ConfigFile,
-  env: Readonly<Record<string, string | undefined>>,
-): Config {
+export function resolveConfig(flags: ConfigFlags, file: ConfigFile, env: Environment): Config {
   const bounds = file.bounds ?? {};
   const named = file.keys ?? {};
   const endpoints: Partial<Record<VendorName, string>> = {};

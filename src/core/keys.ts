@@ -35,7 +35,10 @@ export interface VendorKey {
   secret: Secret;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** The variables that the configuration names for a vendor's keys. */
+export type NamedKeys = Partial<Record<VendorName, readonly string[] | undefined>>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The variables that may hold a vendor's keys; those from the configuration come first. */
 export function keyVariables(vendor: VendorName, named: readonly string[] = []): string[] {
@@ -50,10 +53,7 @@ export function missingAtHub(vendor: VendorName, roles: string[]): MissingKey {
 }
 
 /** All keys without duplicates, in a stable order. */
-export function readKeys(
-  env: Environment,
-  named: Partial<Record<VendorName, readonly string[] | undefined>>,
-): VendorKey[] {
+export function readKeys(env: Environment, named: NamedKeys): VendorKey[] {
   const keys: VendorKey[] = [];
   const seen = new Set<string>();
   for (const vendor of VENDORS) {
@@ -103,7 +103,7 @@ export function standardKeysAtHome(
 export function keysAmong(
   names: readonly string[],
   env: Environment,
-  { keys, named }: { keys: readonly VendorKey[]; named: Partial<Record<VendorName, readonly string[] | undefined>> },
+  { keys, named }: { keys: readonly VendorKey[]; named: NamedKeys },
 ): string[] {
   const variables = new Set(VENDORS.flatMap((vendor) => keyVariables(vendor, named[vendor])));
   const forms = maskedForms(keys.map((key) => key.secret.reveal()));

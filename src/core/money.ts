@@ -73,6 +73,9 @@ export interface PriceSetting {
   cacheWrite?: number | undefined;
 }
 
+/** By model. */
+export type Prices = Readonly<Record<string, PriceSetting>>;
+
 /** USD per million tokens. */
 export interface Price {
   input: number;
@@ -195,7 +198,7 @@ const FREE = price(0, 0, 0);
  * Null: unknown, which is not free. A command or an agent may call any model, so it has no price. If the configuration names no price
  * for the cache, it costs as much as other input.
  */
-export function priceOf(text: string, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
+export function priceOf(text: string, overrides: Prices): Price | null {
   const spec = parseModelSpec(text);
   if (spec.provider === 'offline') return FREE;
   const own = find(spec, overrides);
@@ -208,13 +211,13 @@ export function isListed(vendor: VendorName, model: string): boolean {
 }
 
 /** Whether both prices are known, and the first is higher in any part. */
-export function isDearer(text: string, than: string, overrides: Readonly<Record<string, PriceSetting>>): boolean {
+export function isDearer(text: string, than: string, overrides: Prices): boolean {
   const [price, other] = [priceOf(text, overrides), priceOf(than, overrides)];
   return price !== null && other !== null && (price.input > other.input || price.output > other.output);
 }
 
 /** Whether the configuration makes a model cheaper than it is in the table. What is written to a cache counts as input unless it is said. */
-export function isBelowList(text: string, overrides: Readonly<Record<string, PriceSetting>>): boolean {
+export function isBelowList(text: string, overrides: Prices): boolean {
   const [set, listed] = [priceOf(text, overrides), priceOf(text, {})];
   const parts = ['input', 'output', 'cacheRead'] as const;
   return set !== null && listed !== null && parts.some((part) => set[part] < listed[part]);
@@ -228,7 +231,7 @@ function priceFrom({ input, output, cacheRead = input, cacheWrite = input }: Pri
  * The highest known prices of the vendor, for a model without a price, so that a limit still holds. Null: no price of the vendor is
  * known.
  */
-export function dearestPrice(vendor: VendorName, overrides: Readonly<Record<string, PriceSetting>>): Price | null {
+export function dearestPrice(vendor: VendorName, overrides: Prices): Price | null {
   const ofVendor = <T>(table: Readonly<Record<string, T>>): T[] =>
     Object.entries(table).flatMap(([name, entry]) => (name.startsWith(`${vendor}:`) ? [entry] : []));
   const known = [...ofVendor(TABLE), ...ofVendor(overrides).map(priceFrom)].flatMap(({ long, ...plain }) => [

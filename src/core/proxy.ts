@@ -1,6 +1,5 @@
 import { usageError } from './errors.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from './keys.ts';
 
 /** In the order in which Node reads them: lower case wins over upper case. */
 const PROXY_VARIABLES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];

@@ -1,5 +1,6 @@
 import type { ConfigFile } from './config-file.ts';
 import { usageError } from './errors.ts';
+import type { Environment } from './keys.ts';
 import { REACT_KINDS, type ReactKind } from './reaction.ts';
 import { Secret } from './secret.ts';
 
@@ -75,7 +76,7 @@ export const TOKEN_VARIABLES: Record<HostName, readonly string[]> = {
 };
 
 /** All tokens in the environment, used or not: none may be shown or passed on. */
-export function environmentTokens(env: Readonly<Record<string, string | undefined>>): Secret[] {
+export function environmentTokens(env: Environment): Secret[] {
   const values = Object.values(TOKEN_VARIABLES).flatMap((names) => names.map((name) => env[name]?.trim() ?? ''));
   return [...new Set(values)].filter((value) => value !== '').map((value) => new Secret(value));
 }
@@ -98,11 +99,7 @@ export function hostedName({ host, path }: HostedRepository): string {
 }
 
 /** Flags over file over environment, as for every other setting. */
-export function resolveRemote(
-  flags: RemoteFlags,
-  file: ConfigFile,
-  env: Readonly<Record<string, string | undefined>>,
-): RemoteConfig {
+export function resolveRemote(flags: RemoteFlags, file: ConfigFile, env: Environment): RemoteConfig {
   const { select = {}, github = {}, gitlab = {}, pr = {} } = file;
   const query = flags.query ?? select.query ?? null;
   // A search query names its labels itself.

@@ -5,7 +5,7 @@ import { AgentosError } from '../core/errors.ts';
 import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
-import { isDearer, type PriceSetting } from '../core/money.ts';
+import { isDearer, type Prices } from '../core/money.ts';
 import { type Headers, requestHeaders } from './upstream.ts';
 import { anthropic } from './vendors/anthropic.ts';
 import type { RequestFacts, WireFormat } from './vendors/format.ts';
@@ -35,8 +35,6 @@ export interface Call {
   headers: Headers;
   body: Buffer | null;
 }
-
-type Prices = Readonly<Record<string, PriceSetting>>;
 
 interface Arrival {
   request: IncomingMessage;

@@ -4,7 +4,7 @@ import { formatDuration } from '../core/duration.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
-import { type BudgetLimits, costUsd, dearestPrice, type Price, type PriceSetting, priceOf } from '../core/money.ts';
+import { type BudgetLimits, costUsd, dearestPrice, type Price, type Prices, priceOf } from '../core/money.ts';
 import type { ExpectedWait, Lease, LeaseRequest, Pool } from '../pool/port.ts';
 import type { GatewayRequest } from '../telemetry/run-trace.ts';
 import { answerAttributes, requestAttributes } from '../telemetry/span.ts';
@@ -38,7 +38,7 @@ export interface ExchangeSettings extends ExchangeBounds {
   upstream: Upstream;
   ledger: Ledger;
   budget: BudgetLimits;
-  prices: Readonly<Record<string, PriceSetting>>;
+  prices: Prices;
   clock: Clock;
   onEvent: OnItemEvent;
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { BudgetLimits, PriceSetting } from '../core/money.ts';
+import type { BudgetLimits, Prices } from '../core/money.ts';
 import { createVendorAgents, vendorBaseUrl } from '../models/settings.ts';
 import type { Pool } from '../pool/port.ts';
 import { type Grant, type Route, readCall, routeOf } from './call.ts';
@@ -43,7 +43,7 @@ export interface GatewayOptions {
   upstreams: Partial<Record<VendorName, string | undefined>>;
   /** For the proxy variables; absent: no proxy. */
   env?: Readonly<Record<string, string | undefined>>;
-  prices: Readonly<Record<string, PriceSetting>>;
+  prices: Prices;
   budget: BudgetLimits;
   clock: Clock;
   onEvent?: OnItemEvent;

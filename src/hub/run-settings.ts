@@ -1,5 +1,5 @@
 import type { Bounds } from '../core/config.ts';
-import type { PriceSetting } from '../core/money.ts';
+import type { Prices } from '../core/money.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { Sql } from './database.ts';
 
@@ -22,7 +22,7 @@ export interface RunSettings {
   parallel: number | null;
   haltAfter: number | null;
   bounds: Bounds;
-  prices: Readonly<Record<string, PriceSetting>>;
+  prices: Prices;
   /** The commit that the items start from. */
   base: string;
   /** The author of commits. */

@@ -2,7 +2,14 @@ import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, codeOf } from '../core/errors.ts';
-import { plainEnvironment, secretsIn, standardKeysAtHome, type VendorKey, withoutSecrets } from '../core/keys.ts';
+import {
+  type Environment,
+  plainEnvironment,
+  secretsIn,
+  standardKeysAtHome,
+  type VendorKey,
+  withoutSecrets,
+} from '../core/keys.ts';
 import { flagWords } from '../core/lines.ts';
 import { createMask } from '../core/mask.ts';
 import { baseDirectory, isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
@@ -23,8 +30,6 @@ import { requireTrusted } from './trust.ts';
 
 /** The flags that name a project. */
 export const PLACE_FLAGS: ReadonlySet<string> = new Set(['--repo', '--base-dir', '--config', '--source']);
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ProjectOptions {
   cwd: string;

@@ -4,14 +4,13 @@ import { isAbsolute, join } from 'node:path';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
+import type { Environment } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
 import { printable } from '../output/terminal.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
 import { namesInside, readText } from '../process/text-file.ts';
 import type { Project } from './project.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Something that a repository's files would make us execute, redirect or hand over. */
 export interface Claim {

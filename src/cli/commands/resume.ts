@@ -4,12 +4,13 @@ import { z } from 'zod';
 import { codeOf, toErrorRecord, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
+import { endedWell } from '../../core/item.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { printable } from '../../output/terminal.ts';
-import { isDone, type RunRecord, readableRun, readRun, runIds } from '../../run/history/run-history.ts';
+import { type RunRecord, readableRun, readRun, runIds } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import { isRecordedHere } from '../../run/run-record.ts';
 import { namesProgram } from '../../run/trust.ts';
@@ -38,7 +39,7 @@ export async function resumeCommand(run: string | undefined, rawFlags: unknown):
   if (evaluation !== undefined && (drafter ?? reviewer ?? maxRounds ?? offline) !== undefined) {
     throw usageError('The candidates of an evaluation can’t be changed.', 'Compare others with: agentos eval');
   }
-  const unfinished = items.filter((item) => !isDone(item.status));
+  const unfinished = items.filter((item) => !endedWell(item.status));
   // An evaluation is compared as a whole; its finished items cost nothing.
   const again = evaluation === undefined || unfinished.length === 0 ? unfinished : items;
   const left = again.map((item) => parseItemId(item.id));

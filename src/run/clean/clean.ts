@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
-import { itemOfKey } from '../../core/item.ts';
+import { endedWell, itemOfKey } from '../../core/item.ts';
 import type { Paths } from '../../core/paths.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { inGitQueue } from '../../git/locks.ts';
@@ -10,7 +10,7 @@ import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isLockStale, livingHolder, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
-import { isDone, readRun, runIds } from '../history/run-history.ts';
+import { readRun, runIds } from '../history/run-history.ts';
 import type { Project } from '../project.ts';
 import { type Candidate, type Cleaned, candidate } from './candidate.ts';
 import { checkpointsOf, doneOf, modifiedMs, RECENT_MS, reusableOf } from './checkpoints.ts';
@@ -144,8 +144,8 @@ async function runsOf({ paths }: Project): Promise<Candidate[]> {
   for (const [index, runId] of (await runIds(paths)).entries()) {
     const run = await readRun(paths, runId);
     const nameOf = (id: string): string => `${run?.workflow} ${id}`;
-    const open = (run?.items ?? []).filter((item) => !isDone(item.status) && !finishedLater.has(nameOf(item.id)));
-    for (const item of run?.items ?? []) if (isDone(item.status)) finishedLater.add(nameOf(item.id));
+    const open = (run?.items ?? []).filter((item) => !endedWell(item.status) && !finishedLater.has(nameOf(item.id)));
+    for (const item of run?.items ?? []) if (endedWell(item.status)) finishedLater.add(nameOf(item.id));
     const { directory: path, record } = paths.run(runId);
     const startedMs = run === null ? await modifiedMs(path) : Date.parse(run.startedAt);
     let keptBecause: string | null = null;

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Role } from '../../core/config.ts';
 import { VENDORS } from '../../core/keys.ts';
-import { costUsd, dearestPrice, type PriceSetting, sumUsd } from '../../core/money.ts';
+import { costUsd, dearestPrice, type Prices, sumUsd } from '../../core/money.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
 
@@ -61,7 +61,7 @@ type PastRun = { events: unknown[] } & Pick<RunRecord, 'models' | 'items'>;
 /** By role and model; null: a part of the cost is unknown. */
 type RoleCosts = Map<string, number | null>;
 
-export async function readPastCosts(paths: Paths, prices: Readonly<Record<string, PriceSetting>>): Promise<PastCosts> {
+export async function readPastCosts(paths: Paths, prices: Prices): Promise<PastCosts> {
   const begun = new Map<string, RoleCosts>();
   const samples = new Map<string, number[]>();
   const paid = new Map<string, number>();
@@ -109,11 +109,7 @@ const MOST_LOOKED_AT = 500;
 const callSchema = eventSchema.options[2].extend({ at: z.string() });
 
 /** What all runs have paid since a time, including killed and running ones. */
-export async function paidSince(
-  paths: Paths,
-  prices: Readonly<Record<string, PriceSetting>>,
-  sinceMs: number,
-): Promise<number> {
+export async function paidSince(paths: Paths, prices: Prices, sinceMs: number): Promise<number> {
   let totalUsd = 0;
   for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
     const written = await stat(paths.run(runId).events).catch(() => null);
@@ -128,7 +124,7 @@ export async function paidSince(
 
 const TYPES = /"type":"(?:model-answered|item-finished|gateway-call)"/;
 
-function chargeOf({ costUsd: knownUsd, usage, vendor }: Call, prices: Readonly<Record<string, PriceSetting>>): number {
+function chargeOf({ costUsd: knownUsd, usage, vendor }: Call, prices: Prices): number {
   const dearest = dearestPrice(vendor, prices);
   return knownUsd ?? (usage === null || dearest === null ? 0 : costUsd(usage, dearest));
 }

@@ -42,11 +42,6 @@ export interface RunHistory {
   items: PastItem[];
 }
 
-/** The status of an item that needs no further run. */
-export function isDone(status: string): boolean {
-  return status === 'succeeded' || status === 'skipped';
-}
-
 interface PastItem {
   id: string;
   title: string;

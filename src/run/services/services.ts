@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../core/config.ts';
+import type { Environment } from '../../core/keys.ts';
 import type { HostName } from '../../core/remote.ts';
 import type { Secret } from '../../core/secret.ts';
 import { createGitHubForge } from '../../forge/github.ts';
@@ -19,7 +20,7 @@ import type { IssueSource } from '../../source/port.ts';
 
 export interface ServicesOptions {
   config: Config;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** The environment of `gh`. */
   childEnv: Record<string, string>;
   repository: string;
