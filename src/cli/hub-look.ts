@@ -5,7 +5,7 @@ import { type DatabaseFlags, databaseOf } from './place.ts';
 import { printProblem } from './problem.ts';
 import { version } from './version.ts';
 
-/** Brings home what runs at the hub have done since. What is known here is shown in any case. */
+/** Updates the files of runs at the hub. If that fails, the command shows what is known here. */
 export async function lookAtHubFirst(project: Project, flags: DatabaseFlags): Promise<void> {
   const databaseUrl = databaseOf(flags);
   if (databaseUrl === null) return;

@@ -30,7 +30,7 @@ import { openRecording, type PlannedRun } from './recording.ts';
 import { openRunGateway } from './run-gateway.ts';
 import { createRunItems, itemOf } from './run-items.ts';
 import { runIdOf, runRecord } from './run-record.ts';
-import { openPosting, patienceForPosts } from './services/hosts.ts';
+import { openPosting } from './services/hosts.ts';
 import { createDiskWatch, followInterrupts } from './stops.ts';
 
 export interface RunOptions extends PlannedRun {
@@ -162,7 +162,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   } finally {
     cancels?.close();
     watch.dispose();
-    const posted = publisher?.close(patienceForPosts(interrupt.polite));
+    const posted = publisher?.close(interrupt.polite);
     await Promise.race([Promise.all([gateway?.close(), posted]), watch.killed]);
   }
 

@@ -67,7 +67,7 @@ async function attachedRun(
   const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
   if (found === undefined) return undefined;
   // With the run's own flags, which say what to post where.
-  const asked = await projectOf(given.place, { ...found.record.request.config, ...definedOnly({ ...given.config }) });
+  const asked = await projectOf(given.place, { ...found.request.config, ...definedOnly({ ...given.config }) });
   return followToTheEnd(asked, given, (interrupt, subscribers) =>
     attachToHub({ project: asked, databaseUrl, version, interrupt, subscribers }, found),
   );

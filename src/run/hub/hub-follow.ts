@@ -16,28 +16,27 @@ import { followCancels } from '../history/follow.ts';
 import { isOpen } from '../pipeline.ts';
 import { openRecording, type RecordedRun } from '../recording.ts';
 import { doneElsewhere } from '../run-items.ts';
-import { patienceForPosts } from '../services/hosts.ts';
 import type { Publisher } from '../services/publish.ts';
 import type { Interruption } from '../stops.ts';
 import { type HubReader, openHubReader } from './hub-reader.ts';
 
 export interface FollowedRun extends RecordedRun {
   repository: string;
-  /** It was submitted elsewhere: what its items left is not for this place. */
+  /** It was submitted elsewhere: its files are not copied here. */
   isShownOnly?: boolean;
-  /** What its items started with, where it is submitted just now. */
+  /** The texts that its items started with, if it was submitted just now. */
   started?: ReadonlyMap<ItemId, Issue>;
 }
 
-/** Events of many machines come together. */
+/** Collects the events of several machines before the next read. */
 const PAUSE_MS = 200;
 /** After an interruption: how long its items may take to end. */
 const STOPPED_MS = 20_000;
 const PATIENCE_MS = 8_000;
 
 /**
- * Reads what happened to the items of a run from the first event on, into the files and subscribers of a local run, and brings their files
- * home. `follow`: until all have ended; `look`: as far as it is now. Null: it has not ended.
+ * Reads the events of a run at the hub, from the first on, into the files and subscribers of a local run, and copies the files of its
+ * items here. `follow`: until all items have ended; `look`: only what has happened so far. Null: it has not ended.
  */
 export async function followHubRun(
   run: FollowedRun,
@@ -58,7 +57,7 @@ export async function followHubRun(
 async function follow(run: FollowedRun, connection: HubConnection, how: 'follow' | 'look'): Promise<Summary | null> {
   const { project, pipeline, plan, runId, interrupt } = run;
   const runPaths = project.paths.run(runId);
-  // All of it is read again, so that nothing is there twice and nothing is missing.
+  // Everything is read again, so that nothing is there twice and nothing is missing.
   for (const path of [runPaths.events, join(runPaths.directory, 'logs'), join(runPaths.directory, 'audit')])
     await rm(path, { recursive: true, force: true });
   const recording = await openRecording(run);
@@ -95,7 +94,7 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
     return false;
   });
   cancels.close();
-  await publisher?.close(patienceForPosts(interrupt.polite));
+  await publisher?.close(interrupt.polite);
   if (!isEnded) {
     files.close();
     return null;
@@ -104,14 +103,14 @@ async function follow(run: FollowedRun, connection: HubConnection, how: 'follow'
   const summary = await recording.finish();
   if (run.isShownOnly) return summary;
   await forgetSubmitted(project.git, runId);
-  // The hub need not keep what its items left.
+  // The hub need not keep their files.
   await connection.database
     .rows('UPDATE agentos.runs SET collected_at = clock_timestamp() WHERE id = $1', [runId])
     .catch(() => undefined);
   return summary;
 }
 
-/** What follows an item that ended well, as after a local run: a pull request. */
+/** Posts an item that ended well, as a local run does: it opens its pull request, for example. */
 async function completed(
   publisher: Publisher | undefined,
   item: Item,
@@ -126,7 +125,7 @@ async function completed(
   );
 }
 
-/** How long an unreachable hub is waited for: without end, but for some seconds only when it is to stop. */
+/** Aborted when the wait for an unreachable hub ends: some seconds after an interruption, otherwise never. */
 function patienceOf({ polite, now }: Interruption): AbortSignal {
   const over = new AbortController();
   const soon = (): void => void setTimeout(() => over.abort(polite.reason), PATIENCE_MS).unref();

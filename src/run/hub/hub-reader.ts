@@ -12,10 +12,10 @@ import type { Emitter } from '../recording.ts';
 import { itemOf } from '../run-items.ts';
 import type { FollowedRun } from './hub-follow.ts';
 
-/** Reads the events of a run into an emitter, and brings home what its items left. */
+/** Reads the events of a run into an emitter, and copies the files of its items here. */
 export interface HubReader {
   read(): Promise<Pick<Awaited<ReturnType<typeof readRunNews>>, 'isMore' | 'isOver'>>;
-  /** Items that the hub did not take, of these: they are under way there for another text. */
+  /** The items among these that the hub did not take, because they are under way there with another text. */
   refused(items: readonly Item[]): Promise<Item[]>;
 }
 
@@ -33,8 +33,8 @@ export async function openHubReader(
   const cursors: Cursors = { items: new Map(), pool: await lastPoolEvent(sql) };
   let submitted: TreeFiles | null = null;
 
-  /** Once for each item: what is changed here afterwards stays. */
-  const bringHome = async (batch: readonly ReadEvents[]): Promise<Map<number, Delivered>> => {
+  /** Copies the files of items that have ended, once for each item, so that later changes here are kept. */
+  const collectFiles = async (batch: readonly ReadEvents[]): Promise<Map<number, Delivered>> => {
     const ended = batch.filter(({ events }) => events.some(({ type }) => type === 'item-finished'));
     if (ended.length === 0 || run.isShownOnly) return new Map();
     const rows = await sql.rows<{ id: number; result: ItemResult | null; delivered: Record<string, string> | null }>(
@@ -61,7 +61,7 @@ export async function openHubReader(
     return delivered;
   };
 
-  /** As a local run would have left them: with a checkpoint unless all is done. */
+  /** Leaves a checkpoint unless the item is done, as a local run does. */
   const copyJournals = async (keys: readonly string[]): Promise<void> => {
     const found = await readJournals(sql, repository, keys);
     for (const key of keys) {
@@ -78,20 +78,16 @@ export async function openHubReader(
     async read() {
       const { items, pool, isMore, isOver } = await readRunNews(sql, runId, cursors);
       for (const event of pool) emitter.run(event);
-      const delivered = await bringHome(items);
+      const delivered = await collectFiles(items);
       for (const { item, key, events } of items) {
         const { moved, warnings } = delivered.get(item) ?? { moved: new Map<string, string>(), warnings: [] };
         for (const text of warnings) emitter.run({ type: 'warning', text });
         const placed = (path: string): string => moved.get(path) ?? path;
+        const owner = itemOf(key);
         for (const { at, ...event } of events) {
           if (event.type === 'item-finished')
-            emitter.item(
-              itemOf(key),
-              await complete(itemOf(key), { ...event, outputs: event.outputs.map(placed) }),
-              at,
-            );
-          else if (event.type === 'file-written') emitter.item(itemOf(key), { ...event, path: placed(event.path) }, at);
-          else emitter.item(itemOf(key), event, at);
+            emitter.item(owner, await complete(owner, { ...event, outputs: event.outputs.map(placed) }), at);
+          else emitter.item(owner, event.type === 'file-written' ? { ...event, path: placed(event.path) } : event, at);
         }
       }
       return { isMore, isOver };

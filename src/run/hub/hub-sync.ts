@@ -16,7 +16,7 @@ import { openPosting } from '../services/hosts.ts';
 import type { Interruption } from '../stops.ts';
 import { followHubRun } from './hub-follow.ts';
 
-/** For what is looked at, and left as it is when that ends. */
+/** For runs that are only read: the end of reading leaves them running. */
 function leavingAt(end: AbortSignal): Interruption {
   const by = () => (end.aborted ? 'SIGHUP' : null);
   return { polite: end, now: new AbortController().signal, by, onStopped: () => undefined };
@@ -43,41 +43,36 @@ async function atHub<T>(
   }
 }
 
-interface OpenRun {
-  runId: string;
-  record: RunRecord;
-}
-
-/** Runs of this state folder that a hub had when they were last looked at, newest first. */
-export async function openHubRuns({ paths }: Project): Promise<OpenRun[]> {
-  const found: OpenRun[] = [];
+/** Runs of this state folder that had not ended at the hub when they were last read, newest first. */
+export async function openHubRuns({ paths }: Project): Promise<RunRecord[]> {
+  const found: RunRecord[] = [];
   for (const runId of await runIds(paths)) {
     const record = await readRecord(paths, runId);
     if (record?.hub?.isSubmitted !== true || (await readSummary(paths, runId)) !== null) continue;
-    found.push({ runId, record });
+    found.push(record);
   }
   return found;
 }
 
-/** Reads what became of runs that were left running, and brings their files home; a run that another process follows is its business. */
+/** Reads the events of runs that were left running, and copies their files here. Skips a run that another process follows. */
 export async function lookAtHub(place: HubPlace): Promise<void> {
   const runs = await openHubRuns(place.project);
   if (runs.length === 0) return;
   const quiet = { interrupt: leavingAt(new AbortController().signal), subscribers: [], openPublisher: null };
   await atHub(place, async (connection) => {
     // The oldest first: a later run may have worked on the same item.
-    for (const open of runs.toReversed()) {
-      const run = await followedRun(place.project, connection, open);
+    for (const record of runs.toReversed()) {
+      const run = await followedRun(place.project, connection, record);
       if (run !== null) await followHubRun({ ...run, ...quiet }, connection, 'look');
     }
   });
 }
 
-/** Null: the database does not know it. It was emptied since, or is another one. */
+/** Null: the database does not have the run. It was emptied, or is another one. */
 async function followedRun(
   project: Project,
   { database }: HubConnection,
-  { runId, record: { hub, workflow, request, startedAt } }: OpenRun,
+  { runId, hub, workflow, request, startedAt }: RunRecord,
 ) {
   const [known] = await database.rows('SELECT 1 FROM agentos.runs WHERE id = $1 AND documents IS NOT NULL', [runId]);
   if (known === undefined || hub === undefined) return null;
@@ -95,8 +90,8 @@ async function followedRun(
 }
 
 /**
- * Keeps the files of runs that a hub has up to date until `stop`; a hub that is away is looked for again. `ofAll`: also of those
- * that were submitted elsewhere, which are only shown.
+ * Keeps the files of runs at the hub up to date until `stop`. Retries if the hub can't be reached. `ofAll`: also of runs that were
+ * submitted elsewhere, which are only shown.
  */
 export async function followHubRuns(
   { project, databaseUrl, version }: HubPlace,
@@ -106,9 +101,9 @@ export async function followHubRuns(
   const followed = new Map<string, Promise<unknown>>();
   const interrupt = leavingAt(stop);
   let opened: HubConnection | null = null;
-  const begin = async (connection: HubConnection, open: OpenRun): Promise<void> => {
-    const { runId } = open;
-    const run = await followedRun(project, connection, open).catch(() => null);
+  const begin = async (connection: HubConnection, record: RunRecord): Promise<void> => {
+    const { runId } = record;
+    const run = await followedRun(project, connection, record).catch(() => null);
     if (run === null) return;
     const following = followHubRun({ ...run, interrupt, subscribers: [], openPublisher: null }, connection, 'follow')
       .catch(() => undefined)
@@ -120,17 +115,17 @@ export async function followHubRuns(
       opened ??= await openHubConnection({ databaseUrl, base: project.paths.base, version }).catch(() => null);
     if (ofAll && opened !== null) await noteRuns(project, opened.database).catch(() => undefined);
     const fresh = (await openHubRuns(project)).filter(({ runId }) => !followed.has(runId));
-    if (opened !== null) for (const run of fresh) await begin(opened, run);
+    if (opened !== null) for (const record of fresh) await begin(opened, record);
     await sleep(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
   }
   await Promise.all(followed.values());
   await opened?.close();
 }
 
-/** So many of the newest. */
+/** Older runs are not shown. */
 const MOST_SHOWN = 200;
 
-/** Gives each run of the repository that the hub knows a folder here. */
+/** Makes a folder here for each of the hub's runs of this repository. */
 async function noteRuns({ paths, git }: Project, database: HubConnection['database']): Promise<void> {
   const repository = await repositoryName(git);
   const known = new Set(await runIds(paths));
@@ -151,13 +146,13 @@ interface Attached extends HubPlace {
   subscribers: Subscriber[];
 }
 
-/** Follows a run that was left running to its end. Null: it was left again; undefined: there is no such run at the hub. */
+/** Follows a run that was left running to its end. Null: it continues without us; undefined: there is no such run at the hub. */
 export function attachToHub(
   { interrupt, subscribers, ...place }: Attached,
-  open: OpenRun,
+  record: RunRecord,
 ): Promise<Summary | null | undefined> {
   return atHub(place, async (connection) => {
-    const run = await followedRun(place.project, connection, open);
+    const run = await followedRun(place.project, connection, record);
     if (run === null) return undefined;
     const openPublisher = await openPosting(place.project);
     return followHubRun({ ...run, interrupt, subscribers, openPublisher }, connection, 'follow');
@@ -165,8 +160,8 @@ export function attachToHub(
 }
 
 /**
- * Lets a decision be made here on an item that waits at the hub, and tells the hub of it: whichever checkout submits the item next, it
- * resumes with the decision.
+ * Fetches the journals of an item from the hub, makes a decision on it here, and stores that at the hub: whichever checkout submits the
+ * item next, it resumes with the decision.
  */
 export async function withHubJournal<T>(place: HubPlace, id: ItemId, decide: () => Promise<T>): Promise<T> {
   const { paths, git } = place.project;

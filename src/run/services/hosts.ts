@@ -91,11 +91,3 @@ export async function openPosting(project: Project): Promise<OpenPublisher | nul
   const tracker = await requireWriting(project);
   return (options) => createPublisher({ ...options, project }, tracker);
 }
-
-/** How long to wait for pending posts after the last item has ended. */
-const POSTS_MS = 120_000;
-const POSTS_AFTER_STOP_MS = 1_500;
-
-export function patienceForPosts(stop: AbortSignal): number {
-  return stop.aborted ? POSTS_AFTER_STOP_MS : POSTS_MS;
-}

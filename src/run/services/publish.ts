@@ -38,9 +38,12 @@ export interface Publisher {
   read(id: ItemId, issue: Issue): void;
   /** Called between an item's result and its end: opens its pull request, for example. */
   complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult>;
-  /** Resolves when everything is posted, or after this time. */
-  close(patienceMs: number): Promise<void>;
+  /** Resolves when everything is posted, or after a while; after a stop the program has to end soon. */
+  close(stop: AbortSignal): Promise<void>;
 }
+
+const PATIENT_MS = 120_000;
+const HURRIED_MS = 1_500;
 
 /** What the comment shows for a running item. */
 const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = new Map([
@@ -233,7 +236,8 @@ export function createPublisher(
       }
     },
     complete,
-    async close(patienceMs) {
+    async close(stop) {
+      const patienceMs = stop.aborted ? HURRIED_MS : PATIENT_MS;
       const all = (): Promise<unknown>[] => [...others, ...[...queues.values()].flatMap(({ work }) => work ?? [])];
       const late = new Promise<'late'>((resolve) => setTimeout(() => resolve('late'), patienceMs).unref());
       while (all().length > 0) {

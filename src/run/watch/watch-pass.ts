@@ -35,18 +35,6 @@ export interface DayBudget {
   paidUsd: number;
 }
 
-/** The pending items at one moment: those that may start now, and those held back, with the reasons. */
-export interface WatchPass {
-  project: Project;
-  pipeline: Pipeline;
-  /** With the items that may start. */
-  plan: Plan;
-  held: HeldBack[];
-  day: DayBudget | null;
-  nowMs: number;
-  readiness: Readiness;
-}
-
 /** How far the checks of an item's pull request are. Null: not finished; otherwise a mark that changes when a draft may have become ready. */
 export type Readiness = (id: ItemId) => string | null;
 
@@ -57,6 +45,14 @@ interface PassOptions {
   maxCostPerDayUsd: number | null;
   nowMs: number;
   readiness: Readiness;
+}
+
+/** The pending items at one moment: those that may start now, and those held back, with the reasons. */
+export interface WatchPass extends PassOptions {
+  /** With the items that may start. */
+  plan: Plan;
+  held: HeldBack[];
+  day: DayBudget | null;
 }
 
 /** A mark that changes whenever the set of pending items may have changed. */
@@ -107,7 +103,7 @@ export async function watchPass(options: PassOptions): Promise<WatchPass> {
     else start.push(item);
   }
   const ready = withoutDependents(start, held);
-  return { project, pipeline, plan: planOf(plan, ready), held, day, nowMs, readiness: options.readiness };
+  return { ...options, plan: planOf(plan, ready), held, day };
 }
 
 /** A reaction to an item's pull request is remembered separately from the item. */
