@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../core/clock.ts';
+import type { Bounds } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { BudgetLimits, Prices } from '../core/money.ts';
@@ -36,6 +37,12 @@ const BOUNDS: GatewayBounds = {
   maxAnswers: 500,
   maxBytes: 128 * 1024 * 1024,
 };
+
+/** For the bounds of a run: headers and keep-alives come well before the callers' own idle timeout. */
+export function gatewayBounds({ idleTimeoutMs, maxQuotaWaitMs }: Bounds): Partial<GatewayBounds> {
+  const silenceMs = Math.max(50, Math.min(BOUNDS.keepAliveMs, idleTimeoutMs / 3));
+  return { earlyHeadersMs: silenceMs, keepAliveMs: silenceMs, idleMs: idleTimeoutMs, maxWaitMs: maxQuotaWaitMs };
+}
 
 export interface GatewayOptions {
   pool: Pick<Pool, 'acquire' | 'expectedWait'>;

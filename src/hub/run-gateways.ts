@@ -3,15 +3,13 @@ import type { Config } from '../core/config.ts';
 import type { RunEvent } from '../core/events.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import type { OnItemEvent } from '../gateway/exchange.ts';
-import { createGateway, type GatewayCore } from '../gateway/server.ts';
+import { createGateway, type GatewayCore, gatewayBounds } from '../gateway/server.ts';
 import { createCredentialPool } from '../pool/pool.ts';
 import type { KeyView, LearnedLimits, Pool } from '../pool/port.ts';
 import type { Sql } from './database.ts';
 import type { EventWriter } from './item-events.ts';
 import { type RunSettings, readSettings } from './run-settings.ts';
 
-/** The longest silence before headers and between keep-alives. The relay fills it for its callers. */
-const LONGEST_SILENCE_MS = 10_000;
 /** Recorded answers of a run, for machines that died and come back. */
 const MOST_ANSWERS = 2_000;
 
@@ -54,7 +52,6 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
   const vendors = VENDORS.filter(
     (vendor) => config.keys.some((key) => key.vendor === vendor) || (vendor === 'openai-compatible' && hasServer),
   );
-  const exhausted = new Set<string>();
   const pool: Pool = createCredentialPool({
     keys: config.keys,
     vendors,
@@ -63,11 +60,7 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
     clock: systemClock,
     random: Math.random,
     longestWaitMs: config.bounds.maxQuotaWaitMs,
-    onEvent: (event) => {
-      if (event.type === 'pool-exhausted') exhausted.add(event.vendor);
-      if (event.type === 'pool-resumed') exhausted.delete(event.vendor);
-      onPool(event);
-    },
+    onEvent: onPool,
   });
   const gateways = new Map<string, Promise<RunGateway>>();
 
@@ -84,7 +77,6 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
   const open = async (run: string): Promise<RunGateway> => {
     const settings = await readSettings(sql, run);
     const { bounds, prices } = settings;
-    const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, bounds.idleTimeoutMs / 3));
     const gateway = createGateway({
       pool,
       upstreams: config.endpoints,
@@ -93,13 +85,7 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
       budget: bounds,
       clock: systemClock,
       onEvent: onGateway,
-      bounds: {
-        earlyHeadersMs: silenceMs,
-        keepAliveMs: silenceMs,
-        idleMs: bounds.idleTimeoutMs,
-        maxWaitMs: bounds.maxQuotaWaitMs,
-        maxAnswers: MOST_ANSWERS,
-      },
+      bounds: { ...gatewayBounds(bounds), maxAnswers: MOST_ANSWERS },
     });
     const items = await sql.rows<{ id: number; paid: number; spent: number }>(
       'SELECT id, paid_usd AS paid, spent_usd AS spent FROM agentos.items WHERE run = $1 AND paid_usd + spent_usd > 0',
@@ -121,7 +107,7 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
       return opened;
     },
     forget: (run, item) => void gateways.get(run)?.then(({ gateway }) => gateway.forget(String(item))),
-    isExhausted: () => exhausted.size > 0 || vendors.some((vendor) => pool.counts(vendor).waiting > 0),
+    isExhausted: () => !pool.hasQuota(),
     keys: () => pool.view(),
     drop(run) {
       const gateway = gateways.get(run);

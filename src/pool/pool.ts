@@ -131,6 +131,10 @@ class CredentialPool implements Pool {
     });
   }
 
+  hasQuota(): boolean {
+    return !this.#exhaustion.isExhausted && [...this.#queues.values()].every((queue) => queue.size === 0);
+  }
+
   counts(vendor: VendorName): ReturnType<Pool['counts']> {
     const nowMs = this.#nowMs();
     const live = this.#keys.live(vendor);

@@ -96,6 +96,8 @@ export interface Pool {
   tryAcquire(request: LeaseRequest): Lease | null;
   /** True as soon as a key is available; false after the timeout. */
   waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean>;
+  /** Every vendor has quota left, and no request waits. Otherwise one more worker would only wait too. */
+  hasQuota(): boolean;
   view(): KeyView[];
   /** live keys = available + reserved (as many in flight as allowed) + cooling; waiting counts requests. */
   counts(vendor: VendorName): Record<'live' | 'available' | 'reserved' | 'cooling' | 'waiting', number>;

@@ -187,6 +187,11 @@ export class PoolExhaustion {
     this.#timer ??= setInterval(() => this.#check(), CHECK_EVERY_MS).unref();
   }
 
+  /** A vendor has no quota left. */
+  get isExhausted(): boolean {
+    return this.#known.size > 0;
+  }
+
   served(vendor: VendorName): void {
     const known = this.#known.get(vendor);
     if (known === undefined) return;

@@ -58,7 +58,6 @@ export interface Emitter {
 }
 
 export interface Recording {
-  state: RunState;
   emitter: Emitter;
   files: ReturnType<typeof openRunFiles>;
   /** Undefined: nothing is written to services. */
@@ -116,7 +115,6 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
   emitter.run({ type: 'run-started', runId, workflow, items, parallel, models, groups }, startedAt.toISOString());
 
   return {
-    state,
     emitter,
     files,
     publisher,

@@ -18,7 +18,7 @@ interface RunGatewayOptions {
   models: readonly string[];
   /** Items that need a worker. */
   open: readonly PlannedItem[];
-  recording: Pick<Recording, 'state' | 'emitter' | 'itemAt'>;
+  recording: Pick<Recording, 'emitter' | 'itemAt'>;
   traceRequest: TraceRequest;
 }
 
@@ -27,7 +27,6 @@ interface RunGateway {
   access(id: string, models: readonly string[]): ItemAccess;
   /** A call of the item waits for quota, so its silence is not idleness. */
   isWaiting(id: string): boolean;
-  /** Every vendor that the run needs has quota left and no waiting call. Otherwise one more worker would only wait too. */
   hasQuota(): boolean;
   close(): Promise<void>;
 }
@@ -44,21 +43,15 @@ interface ItemCalls {
 /** After these ends of an attempt a response may still be on its way to the gateway. */
 const DIED: ReadonlySet<string> = new Set(['worker-crashed', 'item-stalled']);
 
-/** Headers and keep-alives have to come well before the callers' own idle timeout. */
-const LONGEST_SILENCE_MS = 10_000;
-
 /** Null: the run calls no vendor's API. */
 export async function openRunGateway(options: RunGatewayOptions): Promise<RunGateway | null> {
   const { project, models, open } = options;
-  const { state, emitter, itemAt } = options.recording;
+  const { emitter, itemAt } = options.recording;
   const { config, paths } = project;
   const vendors = vendorsOf(config, models);
   if (vendors.length === 0) return null;
-  const [{ createCredentialPool }, { startGateway }, { readKeysFile, writeKeysFile }] = await Promise.all([
-    import('../pool/pool.ts'),
-    import('../gateway/server.ts'),
-    import('./keys-file.ts'),
-  ]);
+  const [{ createCredentialPool }, { gatewayBounds, startGateway }, { readKeysFile, writeKeysFile }] =
+    await Promise.all([import('../pool/pool.ts'), import('../gateway/server.ts'), import('./keys-file.ts')]);
   const calls = new Map<string, ItemCalls>();
   const callsOf = (id: string): ItemCalls => {
     const known = calls.get(id) ?? { token: null, waiting: 0, attempt: 1, earlierUsd: 0 };
@@ -86,7 +79,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   });
   const distrust = trustCertificates(project.env);
   if (distrust !== null) emitter.run({ type: 'warning', text: distrust });
-  const silenceMs = Math.max(50, Math.min(LONGEST_SILENCE_MS, config.bounds.idleTimeoutMs / 3));
   const gateway: Gateway = await startGateway({
     pool,
     upstreams: config.endpoints,
@@ -96,12 +88,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     clock: systemClock,
     onEvent: onGateway,
     traceRequest: options.traceRequest,
-    bounds: {
-      earlyHeadersMs: silenceMs,
-      keepAliveMs: silenceMs,
-      idleMs: config.bounds.idleTimeoutMs,
-      maxWaitMs: config.bounds.maxQuotaWaitMs,
-    },
+    bounds: gatewayBounds(config.bounds),
   });
   const endMs = systemClock.now() + (config.bounds.globalTimeoutMs ?? Number.POSITIVE_INFINITY);
   const deadlineOf = (): number => Math.min(systemClock.now() + config.bounds.timeoutMs, endMs);
@@ -148,7 +135,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
       return { token, endpoints: Object.fromEntries(vendors.map((vendor) => [vendor, gateway.endpointOf(vendor)])) };
     },
     isWaiting: (id) => callsOf(id).waiting > 0,
-    hasQuota: () => state.exhausted.size === 0 && vendors.every((vendor) => pool.counts(vendor).waiting === 0),
+    hasQuota: () => pool.hasQuota(),
     async close() {
       await gateway.close();
       // A full disk must not keep the run from ending.

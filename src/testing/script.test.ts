@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { shellWord } from '../core/lines.ts';
 import { testScript } from './runners.ts';
-import { edited, plainArguments, shellCommands, shellQuoted, withCallReached, withCallsChanged } from './script.ts';
+import { edited, plainArguments, shellCommands, withCallReached, withCallsChanged } from './script.ts';
 
 const texts = (script: string): string[][] => shellCommands(script).map((words) => words.map((word) => word.text));
 
@@ -40,7 +41,7 @@ test('edits change only their places', () => {
 
 test('a quoted word comes back as it was', () => {
   for (const word of ['plain/path.ts', "it's", 'a b', '$HOME', 'src/[id].test.ts', ''])
-    expect(texts(`x ${shellQuoted(word)}`)[0]?.[1]).toBe(word);
+    expect(texts(`x ${shellWord(word)}`)[0]?.[1]).toBe(word);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { shellWord } from '../core/lines.ts';
 import type { RunnerName } from './port.ts';
 
 /*
@@ -54,10 +55,6 @@ function unquoted(word: string): string {
         .replace(/\\(["\\$`])/g, '$1');
     return piece.startsWith('\\') ? piece.slice(1) : piece;
   });
-}
-
-export function shellQuoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 export function isAssignment(text: string): boolean {
@@ -214,7 +211,7 @@ export function withCallsChanged(script: string, changes: ReadonlyMap<RunnerCall
       ...remove.map((word) => ({ start: script.slice(0, word.start).trimEnd().length, end: word.end, text: '' })),
       { start: end.end, end: end.end, text: argumentText(last) },
       ...(isGrouped ? [{ start: stop, end: stop, text: ` || ${onFailure}; }` }] : []),
-      ...(pipe === null ? [] : [{ start: pipe, end: pipe, text: `| tee ${shellQuoted(copy ?? '')} ` }]),
+      ...(pipe === null ? [] : [{ start: pipe, end: pipe, text: `| tee ${shellWord(copy ?? '')} ` }]),
     ];
   });
   return edited(script, edits);
@@ -231,5 +228,5 @@ function pipeAfter(script: string, end: number): number | null {
 }
 
 function argumentText(words: readonly string[]): string {
-  return words.map((word) => ` ${shellQuoted(word)}`).join('');
+  return words.map((word) => ` ${shellWord(word)}`).join('');
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { basename, dirname, join, posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
-import { withoutSequences } from '../core/lines.ts';
+import { shellWord, withoutSequences } from '../core/lines.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { makeOwnFolder } from '../process/files.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../process/program.ts';
@@ -24,7 +24,6 @@ import {
   type CallChange,
   type RunnerCall,
   runsHere,
-  shellQuoted,
   type TestScript,
   withCallReached,
   withCallsChanged,
@@ -105,7 +104,7 @@ function scriptReached({ runner, script }: SuiteOptions): string | null {
 }
 
 export function fromTop(folder: string, command: string): string {
-  return folder === '' ? command : `cd ${shellQuoted(folder)} && ${command}`;
+  return folder === '' ? command : `cd ${shellWord(folder)} && ${command}`;
 }
 
 function builtFirst({ build }: Pick<SuiteOptions, 'build'>, command: string): string {
@@ -260,7 +259,7 @@ async function callChanges(
   wish: RunWish,
 ): Promise<ReadonlyMap<RunnerCall, CallChange>> {
   const own = calls.filter(({ runner: name }) => name === runner.name);
-  const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellQuoted(join(place.folder, EXIT_CODES))}` };
+  const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellWord(join(place.folder, EXIT_CODES))}` };
   const changed = own.map(async (call, index): Promise<[RunnerCall, CallChange]> => {
     const copied = runner.readsStdout === true ? { copy: join(place.folder, `piped-${index}.out`) } : {};
     return [call, { ...(await runner.change?.(call, index, place, wish)), ...several, ...copied }];
@@ -282,7 +281,7 @@ async function runScript(
   const cwd = join(options.directory, options.folder);
   // Yarn without a folder of packages: their programs are on the PATH of what it starts.
   const isPlugAndPlay = existsSync(join(options.directory, '.pnp.cjs')) && existsSync(join(cwd, 'package.json'));
-  const started = isPlugAndPlay ? `yarn exec sh -c ${shellQuoted(command)}` : command;
+  const started = isPlugAndPlay ? `yarn exec sh -c ${shellWord(command)}` : command;
   const ended = await runProgram({ command: started, cwd, ...how, mask, maySleep: true, onProgress, onGroup, onLine });
   return { ended, output: { stdout: ended.stdout, stderr, exitCode: ended.exitCode } };
 }

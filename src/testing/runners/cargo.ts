@@ -1,10 +1,11 @@
 import { glob } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { shellWord } from '../../core/lines.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { caseMessage, loadMessage } from '../reports/report.ts';
 import type { Ask, Changes, Runner } from '../runner.ts';
-import { optionsMatching, plainArguments, shellQuoted, type TestScript } from '../script.ts';
+import { optionsMatching, plainArguments, type TestScript } from '../script.ts';
 
 /** The target of `tests/a.rs` and `tests/a/main.rs` is `a`. */
 const INTEGRATION = /(?:^|\/)tests\/([^/]+?)(?:\.rs|\/main\.rs)$/;
@@ -90,7 +91,7 @@ async function allCompileFailures(
     ...(isChosen ? [] : ['--tests']),
     ...after.map(({ text }) => text),
   ];
-  const { stderr } = await ask(words.map(shellQuoted).join(' '));
+  const { stderr } = await ask(words.map(shellWord).join(' '));
   const found = parseCompileErrors(stderr.split(/\r?\n/));
   const files = new Set(found.map(({ file }) => file));
   return [...known.filter(({ file }) => !files.has(file)), ...found];

@@ -2,13 +2,14 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
+import { shellWord } from '../../core/lines.ts';
 import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { parseGoProfile } from '../reports/coverage.ts';
 import { caseMessage, createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
 import type { Changes, Runner } from '../runner.ts';
-import { optionsMatching, plainArguments, shellQuoted } from '../script.ts';
+import { optionsMatching, plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
 const FLAGS = /^-(race|v|short|json|cover|failfast)$/;
@@ -27,7 +28,7 @@ export const go: Runner = {
       .replace(/\/\/.*$/gm, '')
       .matchAll(/^[ \t]*(?:use[ \t]+)?(\.\/?[^\s()]*)[ \t]*$/gm);
     const modules = [...used].map(([, path = '']) => `${path.replace(/\/$/, '')}/...`);
-    return ['go test', ...modules.map(shellQuoted)].join(' ');
+    return ['go test', ...modules.map(shellWord)].join(' ');
   },
 
   headAt: (names, at) => (names[at] === 'go' && names[at + 1] === 'test' ? at + 1 : null),

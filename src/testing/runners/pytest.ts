@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { shellWord } from '../../core/lines.ts';
 import { findProgram, runProgram } from '../../process/program.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
@@ -7,7 +8,7 @@ import { lcovIn } from '../reports/coverage.ts';
 import { junitReports } from '../reports/junit.ts';
 import { loadMessage, textsIn } from '../reports/report.ts';
 import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { plainArguments, shellQuoted, type TestScript } from '../script.ts';
+import { plainArguments, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
 const PYTEST = /\bpytest\b|\bpy\.test\b/;
@@ -56,7 +57,7 @@ export const pytest: Runner = {
     return {
       measures,
       env: {
-        PYTEST_ADDOPTS: `${given} ${options.map(shellQuoted).join(' ')}`.trim(),
+        PYTEST_ADDOPTS: `${given} ${options.map(shellWord).join(' ')}`.trim(),
         // tox only passes on the variables it is told to; the first setting is for version 3, the second for 4.
         TOX_TESTENV_PASSENV: 'PYTEST_ADDOPTS COVERAGE_FILE',
         TOX_OVERRIDE: 'testenv.pass_env+=PYTEST_ADDOPTS,COVERAGE_FILE',
@@ -104,7 +105,7 @@ type Environment = Readonly<Record<string, string>>;
 async function pytestCommand(directory: string, _: Project, env: Environment): Promise<string> {
   for (const python of ENVIRONMENTS) {
     if (existsSync(join(directory, python)) && (await hasModule('pytest', join(directory, python), directory, env)))
-      return `${shellQuoted(python)} -m pytest`;
+      return `${shellWord(python)} -m pytest`;
   }
   for (const tool of ['uv', 'poetry']) {
     if (existsSync(join(directory, `${tool}.lock`)) && (await findProgram(tool, env.PATH)) !== null)
@@ -120,7 +121,7 @@ async function pytestCommand(directory: string, _: Project, env: Environment): P
 /** The Python of the worktree's virtual environment, or the one on PATH. */
 export async function pythonFor(directory: string, env: Environment): Promise<string> {
   const own = ENVIRONMENTS.find((python) => existsSync(join(directory, python)));
-  if (own !== undefined) return shellQuoted(own);
+  if (own !== undefined) return shellWord(own);
   return (await findProgram('python3', env.PATH)) === null ? 'python' : 'python3';
 }
 

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { delimiter, join, posix } from 'node:path';
+import { shellWord } from '../../core/lines.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';
 import { loadMessage, withUnexplained } from '../reports/report.ts';
 import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { plainArguments, programNamed, shellQuoted } from '../script.ts';
+import { plainArguments, programNamed } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
 const isIn = (project: Project, words: RegExp): boolean =>
@@ -31,7 +32,7 @@ export const rspec: Runner = {
     const formatter = join(folder, 'agentos_formatter.rb');
     await writeFile(formatter, RSPEC_FORMATTER, { flag: 'wx' });
     const out = ['--format', 'AgentosFormatter', '--out', join(folder, 'report.lines')];
-    const options = ['--require', formatter, '--format', 'progress', ...out].map(shellQuoted).join(' ');
+    const options = ['--require', formatter, '--format', 'progress', ...out].map(shellWord).join(' ');
     return { env: { SPEC_OPTS: `${env.SPEC_OPTS ?? ''} ${options}`.trim() } };
   },
 

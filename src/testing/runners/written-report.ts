@@ -1,10 +1,11 @@
+import { shellWord } from '../../core/lines.ts';
 import type { LoadFailure } from '../port.ts';
 import { dependsOn, installedMajor } from '../project.ts';
 import { isFileIn, junitReports } from '../reports/junit.ts';
 import { loadMessage, type Reading, together, withUnexplained } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { optionsMatching, type RunnerCall, shellQuoted } from '../script.ts';
+import { optionsMatching, type RunnerCall } from '../script.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
 
 /** For any command that writes JUnit XML. */
@@ -93,7 +94,7 @@ async function withReasons(
   // Only for node:test: the test files of other runners don't run under plain Node.
   const ofNode = bare.filter(({ file, message }) => /\.[cm]?[jt]s$/.test(file ?? '') && message.includes(NODE_TEST));
   for (const failure of ofNode.slice(0, MOST_ASKED)) {
-    const alone = await ask(`node ${shellQuoted(failure.file ?? '')}`);
+    const alone = await ask(`node ${shellWord(failure.file ?? '')}`);
     if (alone.exitCode !== 0 && alone.stderr.trim() !== '') reasons.set(failure, alone.stderr);
   }
   const [only, ...others] = bare;
