@@ -167,6 +167,7 @@ const SUMMARIES: readonly Counted[] = [
   ],
 ];
 
+const GROUP_OF_TAP = /^ *ok \d+ - .*\\.* # time=/gm;
 /** On a terminal, and elsewhere. */
 const FILE_OF_NODE = /^(?:✔ \S+\.[cm]?[jt]s \([\d.]+ms\)|ok \d+ - \/\S+\.[cm]?[jt]s)$/gm;
 
@@ -182,12 +183,12 @@ function passedIn(text: string, runner: RunnerName | null): number | null {
       ),
     ),
   );
-  // Node counts a file without tests as one that passed, tape a point that is skipped, and tap a test whose name has a
-  // backslash in addition to the points in it.
+  // Node counts a file without tests as one that passed, tape a point that is skipped (not tap, which counts them apart), and tap a
+  // test whose name has a backslash in addition to the points in it.
   const others = {
     node: FILE_OF_NODE,
     borp: FILE_OF_NODE,
-    tap: /^ok \d+ .*# SKIP|^ *ok \d+ - .*\\.* # time=/gm,
+    tap: /\bskip: \d/.test(text) ? GROUP_OF_TAP : new RegExp(`^ok \\d+ .*# SKIP|${GROUP_OF_TAP.source}`, 'gm'),
   };
   const wrongly = Object.entries(others).find(([name]) => name === runner)?.[1];
   const less = wrongly === undefined ? 0 : (text.match(wrongly) ?? []).length;
