@@ -1,5 +1,5 @@
 import { formatDuration, localTime } from './duration.ts';
-import type { MissingKey, Problem } from './errors.ts';
+import { type MissingKey, type Problem, toErrorRecord } from './errors.ts';
 import { HOST_PROBLEMS } from './host-problems.ts';
 import { HUB_PROBLEMS } from './hub-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
@@ -19,6 +19,17 @@ export function wordingOf(problem: Problem): Wording {
   const words = PROBLEMS[problem.code] as (facts: Problem) => Words;
   const [message, hint] = words(problem);
   return { message: endSentence(oneLine(message)), hint: hint === null ? null : oneLine(hint) };
+}
+
+/** What happened, from a caught error. */
+export function messageOf(error: unknown): string {
+  return wordingOf(toErrorRecord(error).problem).message;
+}
+
+/** What happened and what to do, as one text. */
+export function explanationOf(problem: Problem): string {
+  const { message, hint } = wordingOf(problem);
+  return hint === null ? message : `${message} ${hint}`;
 }
 
 /** Everything that can go wrong: its code, its facts, and its message with a hint. */

@@ -158,16 +158,20 @@ export async function requireIdentity(git: Git): Promise<void> {
 
 /** The user, named like the author of a commit; without a git identity, the user of the operating system. */
 export async function personOf(git: Git): Promise<string> {
-  // Asked separately, because git prints no identity that lacks one of the two.
-  const name = (await authorOf(git, 'user.email=x'))?.name ?? '';
-  const email = (await authorOf(git, 'user.name=x'))?.email ?? '';
+  // Never guessed from the machine's name. Asked separately, because git prints no identity that lacks one of the two.
+  const own = ['-c', 'user.useConfigOnly=true'];
+  const name = (await authorOf(git, [...own, '-c', 'user.email=x']))?.name ?? '';
+  const email = (await authorOf(git, [...own, '-c', 'user.name=x']))?.email ?? '';
   const named = [name, email === '' ? '' : `<${email}>`].filter((part) => part !== '').join(' ');
   return named === '' ? userName() : named;
 }
 
-/** From the environment or the settings, never guessed from the machine's name. */
-async function authorOf(git: Git, given: string): Promise<{ name: string; email: string } | null> {
-  const ident = await git.answer(['-c', 'user.useConfigOnly=true', '-c', given, 'var', 'GIT_AUTHOR_IDENT']);
+/** The author of commits; null: git knows none. */
+export async function authorOf(
+  git: Git,
+  settings: readonly string[] = [],
+): Promise<{ name: string; email: string } | null> {
+  const ident = await git.answer([...settings, 'var', 'GIT_AUTHOR_IDENT']);
   const [, name, email] = /^(.*?) ?<([^>]*)> \d+ [-+]\d+$/.exec(ident ?? '') ?? [];
   return name === undefined || email === undefined ? null : { name, email };
 }

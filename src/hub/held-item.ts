@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
 import type { Config } from '../core/config.ts';
-import { AgentosError, type ErrorRecord, isDiskReason, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, isDiskReason } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { sha256 } from '../core/hash.ts';
 import { type Item, type ItemEnd, itemOfKey } from '../core/item.ts';
 import type { VendorName } from '../core/keys.ts';
 import type { Fingerprint } from '../core/mask.ts';
 import { shownPath } from '../core/paths.ts';
-import { wordingOf } from '../core/wording.ts';
+import { messageOf } from '../core/wording.ts';
 import type { StepStore } from '../journal/port.ts';
 import { postgresSteps } from '../journal/postgres.ts';
 import { diskFault } from '../process/files.ts';
@@ -149,7 +149,7 @@ export function holdItem(claim: Claim, token: string, parts: MachineParts): Held
   const done = perform().catch(async (error: unknown) => {
     if (signal.aborted) return { end: null, fault: null };
     // The repository could not be prepared, or the result not be pushed: another machine may succeed.
-    const fault = diskFault(parts.base) ?? wordingOf(toErrorRecord(error).problem).message;
+    const fault = diskFault(parts.base) ?? messageOf(error);
     note({ type: 'notice', text: `handed back by ${parts.name}: ${fault}` });
     await events.flush().catch(() => undefined);
     await handBack(database.patient(signal), claim, true).catch(() => undefined);

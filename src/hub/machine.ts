@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgentosError, toErrorRecord } from '../core/errors.ts';
+import { AgentosError } from '../core/errors.ts';
 import { VENDORS } from '../core/keys.ts';
 import { labelOf } from '../core/paths.ts';
-import { wordingOf } from '../core/wording.ts';
+import { messageOf } from '../core/wording.ts';
 import { diskFault, namesIn } from '../process/files.ts';
 import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import { claimItem } from './backlog.ts';
@@ -180,7 +180,7 @@ export async function runMachine(options: MachineOptions): Promise<void> {
     await Promise.all([...held.values()].map(({ done }) => done));
   } catch (error) {
     for (const item of held.values()) item.lose();
-    onLine(wordingOf(toErrorRecord(error).problem).message);
+    onLine(messageOf(error));
     throw error;
   } finally {
     await leaveMachine(database, identity.id).catch(() => undefined);

@@ -5,7 +5,7 @@ import { definedOnly } from '../core/json.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { cycleNote, type Plan, type PlannedItem } from '../core/plan.ts';
 import { type Schedule, scheduleOf } from '../core/schedule.ts';
-import { wordingOf } from '../core/wording.ts';
+import { explanationOf } from '../core/wording.ts';
 import { headCommit } from '../git/repository.ts';
 import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/settings.ts';
@@ -124,8 +124,7 @@ async function collect(project: Project, { stages }: Pipeline, ids: readonly Ite
 }
 
 function noteOf({ id, error }: CollectedItem): string {
-  const words = error && wordingOf(error.problem);
-  return `Skipping ${id}. ${words?.message ?? ''} ${words?.hint ?? ''}`.trimEnd();
+  return `Skipping ${id}. ${error === null ? '' : explanationOf(error.problem)}`.trimEnd();
 }
 
 function planItem(

@@ -1,12 +1,12 @@
 import type { CoordinatedEnd, CoordinatedItem } from '../coordinator/coordinator.ts';
-import { codeOf, toErrorRecord } from '../core/errors.ts';
+import { codeOf } from '../core/errors.ts';
 import { sha256 } from '../core/hash.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type Item, type ItemEnd, itemOfKey, keyOf } from '../core/item.ts';
 import { definedOnly } from '../core/json.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import type { PlannedItem } from '../core/plan.ts';
-import { wordingOf } from '../core/wording.ts';
+import { messageOf, wordingOf } from '../core/wording.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import type { PromptFiles } from '../prompts/prompts.ts';
@@ -64,7 +64,7 @@ export async function doneElsewhere(
 
 /** An issue that its service no longer offers. */
 function withdrawn(id: ItemId, error: unknown): CollectedItem {
-  const reason = wordingOf(toErrorRecord(error).problem).message;
+  const reason = messageOf(error);
   return { id, title: id, chars: 0, error: null, state: 'already-done', solved: { reason, outputs: [] } };
 }
 

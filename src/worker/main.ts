@@ -5,7 +5,7 @@ import { AgentosError, codeOf, type ErrorRecord, revived, toErrorRecord } from '
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
-import { wordingOf } from '../core/wording.ts';
+import { messageOf } from '../core/wording.ts';
 import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
@@ -203,7 +203,7 @@ async function removeJournal(journal: Journal): Promise<void> {
     if (codeOf(error) === 'journal-fenced') throw error;
     emit({
       type: 'notice',
-      text: `done, but its checkpoint stays behind: ${wordingOf(toErrorRecord(error).problem).message}`,
+      text: `done, but its checkpoint stays behind: ${messageOf(error)}`,
     });
   }
 }

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { codeOf, toErrorRecord, usageError } from '../../core/errors.ts';
+import { codeOf, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import { endedWell } from '../../core/item.ts';
 import { definedOnly } from '../../core/json.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { messageOf } from '../../core/wording.ts';
 import { printable } from '../../output/terminal.ts';
 import { type RunRecord, readableRun, readRun, runIds } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
@@ -112,7 +112,7 @@ async function goneBecause(
       () => null,
       (error: unknown) => {
         if (codeOf(error) !== 'issue-not-taken' && codeOf(error) !== 'issue-missing') throw error;
-        return wordingOf(toErrorRecord(error).problem).message;
+        return messageOf(error);
       },
     );
   }

@@ -16,7 +16,7 @@ import {
   writeWorktreeState,
 } from './place.ts';
 import { restoreTree, shareIndex } from './private-index.ts';
-import { BEING_MADE, lockReason, registrationOf, repairRegistration } from './registration.ts';
+import { isBeingMade, registrationOf, repairRegistration } from './registration.ts';
 import { lfsSettings } from './submodules.ts';
 import { openPins } from './trees.ts';
 import {
@@ -153,7 +153,7 @@ async function claimWorktree(
   }
   await writeWorktreeState(place, state);
   const gitDir = await repairRegistration(place, registered, state.branch);
-  if ((await lockReason(gitDir)) === BEING_MADE) await rm(join(gitDir, 'locked'), { force: true });
+  if (await isBeingMade(gitDir)) await rm(join(gitDir, 'locked'), { force: true });
   if (there === undefined) {
     await repository.run(['update-ref', `refs/heads/${state.branch}`, state.head]);
   }

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/prom
 import { join, resolve } from 'node:path';
 import { systemCode } from '../../core/errors.ts';
 import { makeFolder } from '../../process/files.ts';
+import { unusable } from '../branches.ts';
 import type { WorktreePlace } from './place.ts';
 
 /*
@@ -100,10 +101,26 @@ async function moveAside({ stateFolder }: WorktreePlace, path: string): Promise<
 }
 
 /** Git's lock reason while it makes a worktree. A killed git leaves it behind. */
-export const BEING_MADE = 'initializing';
+const BEING_MADE = 'initializing';
 
-/** Why the worktree is locked; null: it is not. */
-export async function lockReason(gitDir: string): Promise<string | null> {
+/** Whether git left a worktree half made. */
+export async function isBeingMade(gitDir: string): Promise<boolean> {
+  return (await lockReason(gitDir)) === BEING_MADE;
+}
+
+/** Why a person locked the worktree; empty: they did not say; null: it is not locked. */
+export async function lockedBecause(gitDir: string): Promise<string | null> {
+  const reason = await lockReason(gitDir);
+  return reason === BEING_MADE ? null : reason;
+}
+
+/** A person's lock is respected, whatever its reason. */
+export async function requireUnlocked(gitDir: string, directory: string): Promise<void> {
+  const reason = await lockedBecause(gitDir);
+  if (reason !== null) throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
+}
+
+async function lockReason(gitDir: string): Promise<string | null> {
   return readFile(join(gitDir, 'locked'), 'utf8').then(
     (text) => text.trim(),
     () => null,

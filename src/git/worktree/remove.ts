@@ -5,7 +5,7 @@ import { unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
 import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
 import { readWorktreeState, type WorktreePlace, writeWorktreeState } from './place.ts';
-import { BEING_MADE, lockReason, registrationOf } from './registration.ts';
+import { registrationOf, requireUnlocked } from './registration.ts';
 import { removePins } from './trees.ts';
 
 export interface RemovalOptions {
@@ -26,9 +26,7 @@ export async function removeWorktree(options: RemovalOptions): Promise<void> {
   await inGitQueue(lockFile, async () => {
     const gitDir = await registrationOf(place);
     if (gitDir === null) throw unusable(directory, 'It is not registered as a worktree of this repository.');
-    const reason = await lockReason(gitDir);
-    if (reason !== null && reason !== BEING_MADE)
-      throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
+    await requireUnlocked(gitDir, directory);
     // From here on its contents don't count, even if we are killed.
     const state = await readWorktreeState(place);
     if (state !== null) await writeWorktreeState(place, { ...state, ready: false });

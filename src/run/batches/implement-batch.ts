@@ -5,7 +5,7 @@ import { sha256 } from '../../core/hash.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PlannedItem } from '../../core/plan.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { explanationOf } from '../../core/wording.ts';
 import { isUntouched, readHeader } from '../../documents/header.ts';
 import { branchesNear, branchNameOf } from '../../git/branches.ts';
 import { commitFiles } from '../../git/repository.ts';
@@ -71,8 +71,7 @@ async function undetectedTests({ paths, config, git }: Project): Promise<string[
     if (problem.script === null && problem.runner === null) return [];
     // In a monorepo the LLD says which package an item is about.
     if ((await packagesWithTests(files, config.tests)).length > 0) return [];
-    const { message, hint } = wordingOf(problem);
-    return [`Implementations will fail. ${message} ${hint ?? ''}`.trimEnd()];
+    return [`Implementations will fail. ${explanationOf(problem)}`];
   }
 }
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { codeOf, systemCode, toErrorRecord } from '../../core/errors.ts';
+import { codeOf, systemCode } from '../../core/errors.ts';
 import { endedWell, itemOfKey } from '../../core/item.ts';
 import type { Paths } from '../../core/paths.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { messageOf } from '../../core/wording.ts';
 import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
@@ -86,7 +86,7 @@ export async function removeAll({ paths }: Project, candidates: Candidate[], dry
       result.removed.push(entry);
     } catch (error) {
       const isBusy = codeOf(error) === 'item-locked';
-      const reason = systemCode(error) ?? wordingOf(toErrorRecord(error).problem).message;
+      const reason = systemCode(error) ?? messageOf(error);
       const why = isBusy ? 'a run has just started to work on it' : `it can’t be removed: ${reason}`;
       result.kept.push({ ...entry, why });
     }

@@ -3,11 +3,11 @@ import { usageError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
-import { branchesNear, unusable } from '../../git/branches.ts';
+import { branchesNear } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
-import { BEING_MADE, lockReason, registrationOf } from '../../git/worktree/registration.ts';
+import { registrationOf, requireUnlocked } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
@@ -107,9 +107,7 @@ async function worktreePart(
     if (!(await isThere(directory))) return null;
     return candidate('worktree', directory, 'not a worktree of ours', null);
   }
-  const reason = gitDir === null ? null : await lockReason(gitDir);
-  if (reason !== null && reason !== BEING_MADE)
-    throw unusable(directory, `It is locked${reason ? `: ${reason}` : ''}.`);
+  if (gitDir !== null) await requireUnlocked(gitDir, directory);
   const remove = async (): Promise<void> => {
     const branch = state?.branch ?? null;
     if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });

@@ -19,7 +19,7 @@ import {
 } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
 import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/reading.ts';
-import { BEING_MADE, lockReason, registrations } from '../../git/worktree/registration.ts';
+import { lockedBecause, registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
@@ -97,8 +97,8 @@ async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree
       : removable('the folder is gone, and nothing refers to it');
   }
   if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
-  const reason = await lockReason(gitDir);
-  if (reason !== null && reason !== BEING_MADE) return kept(`locked${reason ? `: ${reason}` : ''}`);
+  const reason = await lockedBecause(gitDir);
+  if (reason !== null) return kept(`locked${reason ? `: ${reason}` : ''}`);
   if (item.workflow === 'land' || item.workflow === 'react') {
     return (await isOld(place.stateFolder))
       ? removable(`a ${item.workflow === 'land' ? 'landing' : 'reaction'} that was not resumed for 14 days`)

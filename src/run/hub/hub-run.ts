@@ -6,8 +6,7 @@ import { listed } from '../../core/lines.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import type { Plan, PlannedItem } from '../../core/plan.ts';
 import type { Summary } from '../../core/summary.ts';
-import type { Git } from '../../git/git.ts';
-import { headCommit } from '../../git/repository.ts';
+import { authorOf, headCommit } from '../../git/repository.ts';
 import type { SubmittedItem } from '../../hub/backlog.ts';
 import { readHub } from '../../hub/hub-link.ts';
 import { listMachines, SANDBOX_TAG } from '../../hub/machines.ts';
@@ -184,7 +183,7 @@ async function submission(
     bounds: config.bounds,
     prices: config.prices,
     base,
-    identity: await identityOf(git),
+    identity: await authorOf(git),
   };
   return {
     items: items.map((item) => ({
@@ -205,12 +204,6 @@ async function isOnlyUnposted(item: PlannedItem, { project, pipeline, request }:
 /** The part of the input that does not depend on the machine. */
 function portable({ config, prompts, issue, existing }: ItemInput): Partial<ItemInput> {
   return { config, prompts, ...(issue && { issue }), ...(existing && { existing }) };
-}
-
-async function identityOf(git: Git): Promise<RunSettings['identity']> {
-  const ident = await git.text(['var', 'GIT_AUTHOR_IDENT']).catch(() => '');
-  const [, name, email] = /^(.*?) ?<([^>]*)> \d+ [-+]\d+$/.exec(ident) ?? [];
-  return name === undefined || email === undefined ? null : { name, email };
 }
 
 /** The hub needs the keys, not this machine. */

@@ -1,7 +1,7 @@
 import { toErrorRecord } from '../../core/errors.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { oneLine } from '../../core/lines.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { explanationOf } from '../../core/wording.ts';
 import { namesIn } from '../../process/files.ts';
 import type { IssueCommand } from '../../source/port.ts';
 import type { Project } from '../project.ts';
@@ -54,8 +54,7 @@ async function taken(project: Project, id: ItemId, answer: IssueCommand, isDryRu
     await decide(project, id, wordOf(answer), { by: `${oneLine(answer.by)} <${answer.url}>`, at: answer.at });
     return `${said} is taken.`;
   } catch (error) {
-    const { message, hint } = wordingOf(toErrorRecord(error).problem);
-    return `${said} is not taken: ${message} ${hint ?? ''}`.trimEnd();
+    return `${said} is not taken: ${explanationOf(toErrorRecord(error).problem)}`;
   }
 }
 

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import { toErrorRecord } from '../../core/errors.ts';
 import type { AgentosEvent, ItemFinished, Subscriber } from '../../core/events.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Item } from '../../core/item.ts';
 import type { WorkflowName } from '../../core/paths.ts';
 import type { RunState } from '../../core/run-state.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { messageOf, wordingOf } from '../../core/wording.ts';
 import type { Posted, StateLabel, Tracker } from '../../forge/port.ts';
 import { commentMarker, type IssueComment, writeIssueComment } from '../../forge/text/issue-comment.ts';
 import type { Issue } from '../../source/port.ts';
@@ -76,8 +75,7 @@ export function createPublisher(
   const others = new Set<Promise<void>>();
 
   const warn = (what: string, error: unknown): void => {
-    const { message } = wordingOf(toErrorRecord(error).problem);
-    onWarning(mask(`${what}: ${message}`));
+    onWarning(mask(`${what}: ${messageOf(error)}`));
   };
   const follow = (work: Promise<unknown>, what: string): void => {
     const settled = work.then(

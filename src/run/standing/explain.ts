@@ -1,7 +1,7 @@
-import { codeOf, toErrorRecord } from '../../core/errors.ts';
+import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { ItemDetail } from '../../core/summary.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { messageOf, wordingOf } from '../../core/wording.ts';
 import type { Issue, IssueFacts } from '../../source/port.ts';
 import { pipelineNamed } from '../batches/pipelines.ts';
 import { serviceState, whyUnselected } from '../pipeline.ts';
@@ -82,7 +82,7 @@ async function readIssue({ source, issueCache }: Project, id: ItemId): Promise<R
     return { issue: await source.read(id), error: null, offline: null };
   } catch (failure) {
     const code = codeOf(failure);
-    const { message } = wordingOf(toErrorRecord(failure).problem);
+    const message = messageOf(failure);
     if (code === 'issue-not-taken') return { issue: null, error: message, offline: null };
     if (code === 'issue-missing' || code === 'source-missing') return { issue: null, error: null, offline: null };
     if (!code?.startsWith('host-')) throw failure;
@@ -152,6 +152,6 @@ async function plannedNext(project: Project, id: ItemId): Promise<string> {
     const how = item.state === 'resumed' ? `resumes at ${item.fromStep ?? 'its last step'}` : 'starts';
     return item.error === null ? `agentos ${item.workflow} ${id} ${how}` : wordingOf(item.error.problem).message;
   } catch (error) {
-    return `it can’t be planned: ${wordingOf(toErrorRecord(error).problem).message}`;
+    return `it can’t be planned: ${messageOf(error)}`;
   }
 }

@@ -8,7 +8,7 @@ import { DATABASE_VARIABLE } from '../../core/keys.ts';
 import { flagWords, withoutFlags, wordsOfLine } from '../../core/lines.ts';
 import { type Paths, STAGES, WORKFLOWS } from '../../core/paths.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
-import { wordingOf } from '../../core/wording.ts';
+import { explanationOf } from '../../core/wording.ts';
 import { isHolderAlive } from '../../process/lock.ts';
 import type { CancelRequest } from '../../run/history/follow.ts';
 import { type RunRecord, readRecord, readSummary } from '../../run/history/run-history.ts';
@@ -188,8 +188,7 @@ export function createHeldDecisions(
       const { lineage } = await decideWith(id, () => decide(project, id, wordOf(decision)));
       onSettled({ key, id, recorded: lineage, problem: null });
     } catch (error) {
-      const { message, hint } = wordingOf(toErrorRecord(error).problem);
-      onSettled({ key, id, recorded: null, problem: [message, hint].filter(Boolean).join(' ') });
+      onSettled({ key, id, recorded: null, problem: explanationOf(toErrorRecord(error).problem) });
     }
     onHeld(list());
   };
