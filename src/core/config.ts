@@ -20,7 +20,7 @@ export type DesignSize = (typeof DESIGN_SIZES)[number];
 
 /** auto: if the platform has one; on: refuse to start without; off: never. */
 export const SANDBOX_MODES = ['auto', 'on', 'off'] as const;
-export type SandboxMode = (typeof SANDBOX_MODES)[number];
+type SandboxMode = (typeof SANDBOX_MODES)[number];
 
 /** Flags of the command line; undefined: not given. */
 export interface ConfigFlags extends RemoteFlags {

@@ -69,7 +69,7 @@ export interface ItemFinished extends ItemEnd {
   goesOnWith?: WorkflowName;
 }
 
-export interface ModelAnswered {
+interface ModelAnswered {
   type: 'model-answered';
   step: string;
   role: string;

@@ -38,7 +38,7 @@ export interface CommandSpec {
   text: string;
 }
 
-export interface OfflineSpec {
+interface OfflineSpec {
   provider: 'offline';
   text: 'offline';
 }

@@ -66,7 +66,7 @@ export interface BudgetLimits {
 }
 
 /** In the configuration, in USD per million tokens. */
-export interface PriceSetting {
+interface PriceSetting {
   input: number;
   output: number;
   cacheRead?: number | undefined;

@@ -84,12 +84,12 @@ function askedIn({ checks, reviews }: Pick<Asked, 'checks' | 'reviews'>): string
   return JSON.stringify([checks.map(({ name }) => name).toSorted(), reviews.map(({ id }) => id).toSorted()]);
 }
 
-export function asksNothing({ isBaseMoved, checks, reviews }: Asked): boolean {
+function asksNothing({ isBaseMoved, checks, reviews }: Asked): boolean {
   return !isBaseMoved && checks.length === 0 && reviews.length === 0;
 }
 
 /** Removes what an earlier reaction covered: checks and a moved base for the same commit, remarks forever. */
-export function withoutKnown<T extends Found>(found: T, earlier: readonly Reaction[]): T {
+function withoutKnown<T extends Found>(found: T, earlier: readonly Reaction[]): T {
   const { head, base, isBaseMoved, checks, reviews } = found;
   const here = earlier.filter((one) => one.head === head);
   const names = new Set(here.flatMap((one) => one.checks.map(({ name }) => name)));
@@ -123,7 +123,7 @@ export function nextReaction(found: Found, earlier: readonly DispatchedReaction[
 }
 
 /** A merge of the base without other changes does not count. */
-export function nextCycle(earlier: readonly DispatchedReaction[]): number {
+function nextCycle(earlier: readonly DispatchedReaction[]): number {
   return 1 + earlier.filter(({ end }) => end === null || end.wrote).length;
 }
 

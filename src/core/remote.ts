@@ -14,7 +14,7 @@ export interface HostedRepository {
 }
 
 /** Where issues come from; null: the folder `issues/`. */
-export type SourceSetting = HostedRepository | null;
+type SourceSetting = HostedRepository | null;
 
 /** Which issues `--all` takes from a remote source. */
 export interface Selection {
@@ -29,7 +29,7 @@ export interface Selection {
 
 /** When a pull request stops being a draft. */
 export const READY = ['green', 'at-once', 'never'] as const;
-export type ReadyRule = (typeof READY)[number];
+type ReadyRule = (typeof READY)[number];
 
 export interface GitHubApp {
   id: string;

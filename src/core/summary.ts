@@ -163,7 +163,7 @@ export interface ItemDetail extends Standing {
   question: Asked | null;
 }
 
-export interface Failure {
+interface Failure {
   id: string;
   /** Null: it failed without its own error. */
   problem: Problem | null;
@@ -180,7 +180,7 @@ export interface RunFacts {
 }
 
 /** What a person has to change before a retry, and the flags that the command needs for it. */
-export interface Change {
+interface Change {
   what: string;
   flags: string[];
 }

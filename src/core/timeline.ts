@@ -27,7 +27,7 @@ export interface Call {
 }
 
 /** An item in one stage, at its place among the workers. */
-export interface StageRun {
+interface StageRun {
   place: number;
   workflow: WorkflowName;
   fromMs: number;

@@ -5,7 +5,7 @@ import { HUB_PROBLEMS } from './hub-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
 import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
 
-export interface Wording {
+interface Wording {
   message: string;
   /** What to do next. */
   hint: string | null;

@@ -13,7 +13,7 @@ export interface NotifySettings {
 }
 
 /** `ended`: the run is over; `paused`: no key of a vendor has quota; `needs-person`: an item waits for a decision. */
-export type Occasion = 'ended' | 'paused' | 'needs-person';
+type Occasion = 'ended' | 'paused' | 'needs-person';
 
 interface NotifierOptions {
   project: Project;

@@ -31,7 +31,7 @@ import { requireTrusted } from './trust.ts';
 /** The flags that name a project. */
 export const PLACE_FLAGS: ReadonlySet<string> = new Set(['--repo', '--base-dir', '--config', '--source']);
 
-export interface ProjectOptions {
+interface ProjectOptions {
   cwd: string;
   env: Environment;
   repo?: string | undefined;

@@ -71,7 +71,7 @@ function claimsOfPrompts({ repository, prompts }: Project['paths']): Claim[] {
 }
 
 /** The only file that we write outside of repositories, and only if a person agrees. */
-export function trustFile(env: Environment): string {
+function trustFile(env: Environment): string {
   const given = env['XDG_CONFIG_HOME'] ?? '';
   const home = env['HOME'] || homedir();
   return join(isAbsolute(given) ? given : join(home, '.config'), 'agentos', 'trust.json');

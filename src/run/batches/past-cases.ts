@@ -16,7 +16,7 @@ import { parseVersionName } from '../../workflow/lineage.ts';
 import { fileAgreement, type PastCase, type PastReview } from '../../workflow/replay.ts';
 import type { Project } from '../project.ts';
 
-export interface PastItem {
+interface PastItem {
   id: ItemId;
   title: string;
   cases: PastCase[];

@@ -10,7 +10,7 @@ import { type ReactRequest, reactBatch } from './react-batch.ts';
 export type Until = 'lld' | 'implement';
 
 /** Flags that change a pipeline. */
-export interface PipelineFlags {
+interface PipelineFlags {
   dryRun?: boolean | undefined;
   until?: Until | undefined;
   /** Implement items again that are done. */

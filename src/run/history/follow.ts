@@ -11,7 +11,7 @@ const POLL_MS = 50;
 const LARGEST_PIECE_BYTES = 4 << 20;
 const LINE_FEED = 0x0a;
 
-export interface Piece {
+interface Piece {
   /** Whole lines, each with its line feed; empty: there is nothing new. */
   text: string;
   /** The offset of the next piece. */

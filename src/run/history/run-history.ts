@@ -273,7 +273,7 @@ const summarySchema = z.looseObject({
 });
 
 export type RunRecord = z.infer<typeof recordSchema>;
-export type RunSummary = z.infer<typeof summarySchema>;
+type RunSummary = z.infer<typeof summarySchema>;
 
 /** Run folders, newest first. */
 export async function runIds(paths: Paths): Promise<string[]> {

@@ -165,12 +165,17 @@ function planOf(plan: Plan, items: PlannedItem[]): Plan {
   return { ...plan, items, groups };
 }
 
+/** Runs a plan and shows it. Null: the run failed as a whole, and the error was printed. */
+export type RunPass = (
+  project: Project,
+  pipeline: Pipeline,
+  plan: Plan,
+  subscriber: Subscriber,
+) => Promise<Summary | null>;
+
 /** Runs the items that may start as an ordinary run, within the rest of the day's budget, and records the results. */
-export async function runPass(
-  pass: WatchPass,
-  run: (project: Project, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>,
-): Promise<Summary | null> {
-  const { project, plan, day, nowMs } = pass;
+export async function runPass(pass: WatchPass, run: RunPass): Promise<Summary | null> {
+  const { project, pipeline, plan, day, nowMs } = pass;
   const { paths, config } = project;
   const before = await readWatchState(paths.watch);
   const state: WatchState = { ...before, items: { ...before.items } };
@@ -186,7 +191,7 @@ export async function runPass(
   const ownUsd = config.bounds.maxCostUsd ?? Number.POSITIVE_INFINITY;
   const bounds = leftUsd < ownUsd ? { ...config.bounds, maxCostUsd: leftUsd, hasChosenCostLimit: true } : config.bounds;
   const ends = new Map<string, Omit<WatchedEnd, 'hash'> & { isSpent: boolean }>();
-  const summary = await run({ ...project, config: { ...config, bounds } }, plan, (event) => {
+  const summary = await run({ ...project, config: { ...config, bounds } }, pipeline, plan, (event) => {
     if (event.type !== 'item-finished' || event.goesOnWith !== undefined) return;
     const problem = event.error?.problem;
     const isSpent = problem?.code === 'over-budget' && problem.scope === 'run' && leftUsd < ownUsd;
@@ -231,14 +236,14 @@ const fileSchema = z.object({
 });
 
 /** What a watch remembers, so that a restart changes nothing. */
-export type WatchState = z.infer<typeof fileSchema>;
+type WatchState = z.infer<typeof fileSchema>;
 
 /** Empty if the file is missing or damaged: then every pending item may start. */
-export async function readWatchState(path: string): Promise<WatchState> {
+async function readWatchState(path: string): Promise<WatchState> {
   const found = fileSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')));
   return found.data ?? { items: {}, spentUpMs: null };
 }
 
-export async function writeWatchState(path: string, state: WatchState): Promise<void> {
+async function writeWatchState(path: string, state: WatchState): Promise<void> {
   await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`);
 }

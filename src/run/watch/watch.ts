@@ -1,15 +1,21 @@
 import type { Clock } from '../../core/clock.ts';
 import { type Problem, toErrorRecord } from '../../core/errors.ts';
-import type { Subscriber } from '../../core/events.ts';
 import { exitCodeOf } from '../../core/exit-code.ts';
-import type { Plan } from '../../core/plan.ts';
 import type { Summary } from '../../core/summary.ts';
 import type { HeldBack } from '../../core/watching.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Project } from '../project.ts';
 import { openedFor } from '../services/posts.ts';
 import type { Interruption } from '../stops.ts';
-import { type DayBudget, type Readiness, runPass, type WatchPass, watchMark, watchPass } from './watch-pass.ts';
+import {
+  type DayBudget,
+  type Readiness,
+  type RunPass,
+  runPass,
+  type WatchPass,
+  watchMark,
+  watchPass,
+} from './watch-pass.ts';
 
 /** The state while nothing can start. */
 export interface WatchIdle {
@@ -32,8 +38,7 @@ interface WatchOptions {
   once: boolean;
   interrupt: Pick<Interruption, 'polite' | 'by'>;
   clock: Clock;
-  /** Runs a plan and shows it. Null: the run failed as a whole, and the error was printed. */
-  run: (project: Project, pipeline: Pipeline, plan: Plan, subscriber: Subscriber) => Promise<Summary | null>;
+  run: RunPass;
   onIdle: (idle: WatchIdle) => void;
   /** Called when a pass fails; repeated problems are reported once. */
   onProblem: (problem: Problem) => void;
@@ -69,8 +74,7 @@ export async function watch(options: WatchOptions): Promise<number> {
         const pass = await lookOnce(options, project, pipeline);
         if (isStopped()) return exitCodeOf([], interrupt.by());
         const canStart = pass.plan.items.length > 0;
-        const run: Run = (own, plan, subscriber) => options.run(own, pipeline, plan, subscriber);
-        passes.push({ ...pass, canStart, summary: canStart ? await runPass(pass, run) : null });
+        passes.push({ ...pass, canStart, summary: canStart ? await runPass(pass, options.run) : null });
         if (isStopped()) break;
       }
       hasLooked = true;
@@ -90,8 +94,6 @@ export async function watch(options: WatchOptions): Promise<number> {
     if (isStopped()) return exitCodeOf([], interrupt.by());
   }
 }
-
-type Run = Parameters<typeof runPass>[1];
 
 type PassEnd = WatchPass & { canStart: boolean; summary: Summary | null };
 
