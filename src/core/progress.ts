@@ -43,13 +43,13 @@ export interface ProgressView {
 
 /** `mask` removes known secrets from titles. */
 export function progressOf(state: RunState, nowMs: number, mask: (text: string) => string): ProgressView {
-  const busy = state.places.filter((place) => place !== null);
+  const busy = busyIn(state);
   return {
     nowMs,
     done: state.done,
     total: state.items.size,
     counts: { ...state.counts },
-    etaMs: etaMs(state, busy, nowMs),
+    etaMs: etaMs(state, nowMs),
     workers: busy.map((item) => ({
       label: item.workflow === null ? item.id : labelOf(item.workflow, parseItemId(item.id)),
       title: mask(item.title),
@@ -71,15 +71,20 @@ export function progressOf(state: RunState, nowMs: number, mask: (text: string) 
   };
 }
 
+function busyIn({ places }: RunState): ItemState[] {
+  return places.filter((place) => place !== null);
+}
+
 function elapsedMs({ startedAtMs }: ItemState, nowMs: number): number {
   return Math.max(0, nowMs - (startedAtMs ?? nowMs));
 }
 
 /** The remaining work of running and waiting items, divided by the most workers that were seen at once. */
-function etaMs({ measured, items, done, peak, stopping }: RunState, busy: ItemState[], nowMs: number): number | null {
+function etaMs(state: RunState, nowMs: number): number | null {
+  const { measured, items, done, peak, stopping } = state;
   if (measured.items === 0 || stopping) return null;
   const meanMs = measured.durationMs / measured.items;
-  const leftMs = busy.map((item) => Math.max(0, meanMs - elapsedMs(item, nowMs)));
+  const leftMs = busyIn(state).map((item) => Math.max(0, meanMs - elapsedMs(item, nowMs)));
   const waiting = Math.max(0, items.size - done - leftMs.length);
   const workMs = leftMs.reduce((sum, ms) => sum + ms, 0) + waiting * meanMs;
   const workers = Math.max(1, Math.min(peak, leftMs.length + waiting));
@@ -111,9 +116,9 @@ export interface Outlook {
 /** Null: the run has ended, or has not started. */
 export function outlookOf(state: RunState, nowMs: number): Outlook | null {
   if (state.began === null || state.ended !== null) return null;
-  const { etaMs } = progressOf(state, nowMs, (title) => title);
   const { items: measured } = state.measured;
-  const endsAtMs = etaMs === null ? null : nowMs + etaMs;
+  const leftMs = etaMs(state, nowMs);
+  const endsAtMs = leftMs === null ? null : nowMs + leftMs;
   const waits = [...state.exhausted].map(([vendor, { untilMs }]) => ({
     vendor,
     untilMs,

@@ -1,14 +1,14 @@
 const HIDDEN = '[secret]';
 
 /** A value that is never printed. Search for `reveal` to find every use. */
-export class Secret<T = string> {
-  readonly #value: T;
+export class Secret {
+  readonly #value: string;
 
-  constructor(value: T) {
+  constructor(value: string) {
     this.#value = value;
   }
 
-  reveal(): T {
+  reveal(): string {
     return this.#value;
   }
 
