@@ -13,15 +13,17 @@ import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 
 /** An item as a batch finds it, before it is planned. */
-export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'error' | 'digest'> {
+export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'digest'> {
   /**
    * not-ready: a person has to do something first; if named, it fails with its error.
    * already-done: what it asks for was there before, so it has no further stage; if named, it is skipped.
    * dropped: a person decided against it; if named, it is skipped.
    */
   state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
+  /** Why it is unreadable or not ready. */
+  error?: ErrorRecord;
   /** The length of its text, for the cost estimate. */
-  chars: number;
+  chars?: number;
   labels?: readonly string[];
   /** Files that it changes: two items that share one don't run at the same time. */
   files?: readonly string[];

@@ -38,7 +38,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
   const { paths, git, config } = project;
   const collected = await collect(project, pipeline, ids);
   const notes = collected.flatMap(({ item }) =>
-    ids === 'all' && item.state === 'not-ready' && item.error !== null ? [noteOf(item)] : [],
+    ids === 'all' && item.state === 'not-ready' && item.error !== undefined ? [noteOf(item)] : [],
   );
   const chosen = ids === 'all' ? collected.filter(({ item }) => !SKIPPED.has(item.state)) : collected;
   for (const stage of pipeline.stages) {
@@ -124,7 +124,7 @@ async function collect(project: Project, { stages }: Pipeline, ids: readonly Ite
 }
 
 function noteOf({ id, error }: CollectedItem): string {
-  return `Skipping ${id}. ${error === null ? '' : explanationOf(error.problem)}`.trimEnd();
+  return `Skipping ${id}. ${error === undefined ? '' : explanationOf(error.problem)}`.trimEnd();
 }
 
 function planItem(
@@ -133,7 +133,7 @@ function planItem(
   workflow: WorkflowName,
   checkpoints: ReadonlySet<string>,
 ): PlannedItem {
-  const { id, title, error, files = [], after = [], replaces = null, solved = null, digest } = item;
+  const { id, title, error = null, files = [], after = [], replaces = null, solved = null, digest } = item;
   const plain = {
     id,
     title,

@@ -65,7 +65,7 @@ function costCeiling(
     const itemUsd = sumUsd(
       ...ahead.flatMap((stage) => {
         const { config: own, demand } = settingOf(stage, item.id, config);
-        return demand(own, item.chars, config.context.maxTokens).most.map((calls) => mostCostUsd(calls, own));
+        return demand(own, item.chars ?? 0, config.context.maxTokens).most.map((calls) => mostCostUsd(calls, own));
       }),
     );
     if (itemUsd === null) return { costCeilingUsd: null, costCeilingBy: null };
@@ -101,7 +101,7 @@ async function costEstimate(
         let usd = known?.usd ?? null;
         if (known === null) {
           contextTokens ??= await contextSize(project);
-          const calls = demand(own, item.chars, contextTokens).usual.filter((one) => one.role === role);
+          const calls = demand(own, item.chars ?? 0, contextTokens).usual.filter((one) => one.role === role);
           usd = sumUsd(...calls.map((one) => usualCostUsd(one, own)));
         }
         if (usd === null) return { estimateUsd: null, pastItems: 0 };

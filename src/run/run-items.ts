@@ -65,7 +65,7 @@ export async function doneElsewhere(
 /** An issue that its service no longer offers. */
 function withdrawn(id: ItemId, error: unknown): CollectedItem {
   const reason = messageOf(error);
-  return { id, title: id, chars: 0, error: null, state: 'already-done', solved: { reason, outputs: [] } };
+  return { id, title: id, state: 'already-done', solved: { reason, outputs: [] } };
 }
 
 /** What a worker may know of the gateway: its address and the item's own token, never a key. */

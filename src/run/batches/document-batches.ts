@@ -117,7 +117,7 @@ async function readBacklog(
 }
 
 function newItem({ id, title, chars, blockers }: IssueHead): CollectedItem {
-  const plain = { id, title, chars, error: null };
+  const plain = { id, title, chars };
   return blockers === 0 ? { ...plain, state: 'pending' } : { ...plain, ...blocked(id, [], blockers) };
 }
 
@@ -127,7 +127,7 @@ async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates, isNe
     if (isNew) return newItem(await source.look(id));
     const item = await source.read(id);
     const { title, labels } = item;
-    const plain = { id, title, error: null, chars: item.raw.length, labels, issue: item };
+    const plain = { id, title, chars: item.raw.length, labels, issue: item };
     if (await is.done(item)) return { ...plain, state: 'done' };
     const closed = (await is.closed(item)) ?? serviceState(item);
     if (closed !== null) return { ...plain, ...closed };
@@ -135,7 +135,7 @@ async function backlogItem(id: ItemId, source: IssueSource, is: ItemStates, isNe
     return { ...plain, state: 'pending', ...(replaces === null ? {} : { replaces }) };
   } catch (error) {
     if (!UNREADABLE.has(codeOf(error))) throw error;
-    return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };
+    return { id, title: id, state: 'unreadable', error: toErrorRecord(error) };
   }
 }
 

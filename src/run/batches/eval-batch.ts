@@ -131,7 +131,6 @@ async function evalItems(project: Project, request: EvalRequest): Promise<EvalIt
             candidate,
             title: `${title} · ${what} by ${candidate.name}`,
             state: 'pending',
-            error: null,
             chars: one.issue.length + (one.kind === 'review' ? one.draft.length : 0),
           };
         }),

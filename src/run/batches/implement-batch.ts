@@ -104,7 +104,7 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     const issue = isRemote || issues.has(id) ? await source.read(id).catch(() => null) : null;
     const closed = issue === null ? null : await closedIssue(issue);
     if (issue === null || closed?.state !== 'already-done') return null;
-    return { id, title: issue.title, error: null, chars: issue.raw.length, ...closed };
+    return { id, title: issue.title, chars: issue.raw.length, ...closed };
   };
   const undesigned = new Map<string, CollectedItem>();
   for (const id of wanted.filter((one) => !known.has(one))) {
@@ -122,11 +122,11 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     try {
       text = readLldText(paths.lld(id)) ?? '';
     } catch (error) {
-      return { id, title: id, state: 'unreadable', error: toErrorRecord(error), chars: 0 };
+      return { id, title: id, state: 'unreadable', error: toErrorRecord(error) };
     }
     const lld = readHeader(text);
     const { title, files, after, ...names } = await designs.factsOf(text);
-    const plain = { id, title, files, after, names, chars: text.length, error: null, digest: sha256(text) };
+    const plain = { id, title, files, after, names, chars: text.length, digest: sha256(text) };
     const { status, bodyHash: approved, issueHash } = lld.header;
     const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
       const path = relative(paths.repository, paths.lld(id));

@@ -36,7 +36,7 @@ export function landBatch(request: LandRequest): Batch {
       if (branches.length === 0) return [];
       const id = parseItemId(onto.replace(/[^a-zA-Z0-9_-]/g, '-').slice(0, LONGEST_ID));
       const title = `${branches.map((branch) => branch.id).join(', ')} onto ${onto}`;
-      return [{ id, title, state: 'pending', error: null, chars: 0 }];
+      return [{ id, title, state: 'pending' }];
     },
     settingOf: () => setting,
     notes: async () => (await planned)?.notes ?? [],

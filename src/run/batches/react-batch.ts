@@ -26,7 +26,7 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
     const { dispatchedFor, lookAt, pushedReaction } = await import('../services/remote-work.ts');
     const earlier = dispatchedFor(project, id, request.number);
     const title = `pull request #${request.number}`;
-    const plain = { id, title, error: null, chars: 0 };
+    const plain = { id, title };
     reactions.delete(id);
     if (earlier.some(({ end }) => end?.dropped)) return { ...plain, state: 'dropped' };
     const next =
@@ -56,7 +56,7 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
     const { number, state, url } = request;
     const reason = `pull request #${number} is ${state}`;
     if (state !== 'open' || !request.isOwn)
-      return { id, title: reason, error: null, chars: 0, state: 'already-done', solved: { reason, outputs: [url] } };
+      return { id, title: reason, state: 'already-done', solved: { reason, outputs: [url] } };
     return lookedAt(project, forge, id, { ...request, baseHead: null });
   }
 

@@ -54,7 +54,7 @@ export async function detailOf(project: Project, id: ItemId): Promise<ItemDetail
 
 /** An LLD whose issue is gone. */
 function withoutIssue(id: ItemId): CollectedItem {
-  return { id, title: `LLD-${id}`, state: 'done', error: null, chars: 0 };
+  return { id, title: `LLD-${id}`, state: 'done' };
 }
 
 async function standingsOf(
@@ -90,7 +90,7 @@ async function standingsOf(
       state,
       waitsFor: wait.waitsFor,
       reason:
-        error === null
+        error === undefined
           ? ((isOpen ? null : wait.reason) ?? solved?.reason ?? changed ?? wait.reason)
           : wordingOf(error.problem).message,
       costUsd: history?.costUsd ?? 0,
