@@ -61,7 +61,6 @@ export function runPlanned(run: RunToShow): Promise<RunEnd | null> {
       project,
       pipeline,
       plan,
-      haltAfter: request.haltAfter,
       request: {
         parallel: request.parallel.asked,
         haltAfter: request.haltAfter,

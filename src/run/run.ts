@@ -33,10 +33,16 @@ import { runIdOf, runRecord } from './run-record.ts';
 import { openPosting } from './services/hosts.ts';
 import { createDiskWatch, followInterrupts } from './stops.ts';
 
-export interface RunOptions extends PlannedRun {
+interface RunRequest {
+  /** Items were selected by their labels, not named. */
+  all: boolean;
   haltAfter: number | null;
+  [setting: string]: unknown;
+}
+
+export interface RunOptions extends PlannedRun {
   /** The user's request, recorded for `resume`. */
-  request: Record<string, unknown>;
+  request: RunRequest;
   /** The run that this one resumes, if any. */
   resumes: string | null;
   /** Shows what workers print, and passes each line on. */
@@ -93,7 +99,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
     project,
     pipeline,
     runId,
-    isSelected: options.request['all'] === true,
+    isSelected: options.request.all,
     prompts: readPromptFiles(paths.prompts),
     sandbox: sandbox.tool,
     onRead: (id, issue) => publisher?.read(id, issue),
@@ -113,7 +119,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
       compileCache: compiledCodeFolder(),
     },
     ...config.bounds,
-    haltAfter: options.haltAfter,
+    haltAfter: options.request.haltAfter,
     onEvent: (key, event) => emitter.item(itemOf(key), event),
     onHalt: ({ failures, cause }) =>
       emitter.run({ type: 'warning', text: `${failures} failure(s), the last one ${cause}: nothing new is started.` }),

@@ -126,7 +126,6 @@ async function runTour(project: Project, pipeline: Pipeline, interrupt: Interrup
     project,
     pipeline,
     plan,
-    haltAfter: null,
     request: { parallel: 1, haltAfter: null, config: { offline: true }, all: true },
     resumes: null,
     retryFlags: ['--offline'],

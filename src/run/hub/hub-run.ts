@@ -46,20 +46,19 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
   const runId = runIdOf(startedAt, paths.base);
   const token = hub.connection.tokenOf(runId);
   const repository = await repositoryName(git);
-  const base = await headCommit(git);
   const started = new Map<ItemId, Issue>();
   const runItems = createRunItems({
     project,
     pipeline,
     runId,
-    isSelected: given.request['all'] === true,
+    isSelected: given.request.all,
     prompts: readPromptFiles(paths.prompts),
     // Each machine has its own, or none.
     sandbox: null,
     onRead: (id, issue) => void started.set(id, issue),
     accessOf: () => null,
   });
-  const { items, settings } = await submission(given, hub, runItems, started, base);
+  const { items, settings } = await submission(given, hub, runItems, started);
   requireKeys(given, hub.connection);
   const open = given.plan.items.filter(isOpen);
   const mayRunPrograms = startsPrograms(pipeline, open, modelUses(project, pipeline, open));
@@ -132,9 +131,8 @@ async function submission(
   { parallel }: HubRunOptions,
   runItems: RunItems,
   started: ReadonlyMap<ItemId, Issue>,
-  base: string,
 ): Promise<{ items: SubmittedItem[]; settings: RunSettings }> {
-  const { project, pipeline, plan, haltAfter } = options;
+  const { project, pipeline, plan, request } = options;
   const { config, paths, git } = project;
   const open: PlannedItem[] = [];
   for (const item of plan.items.filter(isOpen)) if (!(await isOnlyUnposted(item, options))) open.push(item);
@@ -179,10 +177,10 @@ async function submission(
       input: templates.get(workflow) ?? {},
     })),
     parallel,
-    haltAfter,
+    haltAfter: request.haltAfter,
     bounds: config.bounds,
     prices: config.prices,
-    base,
+    base: await headCommit(git),
     identity: await authorOf(git),
   };
   return {
@@ -198,7 +196,7 @@ async function submission(
 async function isOnlyUnposted(item: PlannedItem, { project, pipeline, request }: RunOptions): Promise<boolean> {
   const mayBe = project.config.remote.pr.open && item.state === 'resumed' && item.reusedSteps === 0;
   if (!mayBe) return false;
-  return (await doneElsewhere(item, { project, pipeline, isSelected: request['all'] === true })).result !== null;
+  return (await doneElsewhere(item, { project, pipeline, isSelected: request.all })).result !== null;
 }
 
 /** The part of the input that does not depend on the machine. */
