@@ -64,8 +64,11 @@ export async function reusableOf({ paths }: Project): Promise<Candidate[]> {
     const use = reuseOf(item);
     if (item === null || use === null || workedOnBy(paths, item) !== null) continue;
     const path = join(paths.checkpoints, name);
-    const [why, remove] = (await isOld(path)) ? ['not used for 14 days', () => deleteDatabase(path)] : [use, null];
-    candidates.push(candidate('checkpoint', path, why, remove, { item }));
+    candidates.push(
+      (await isOld(path))
+        ? candidate('checkpoint', path, 'not used for 14 days', () => deleteDatabase(path), { item })
+        : candidate('checkpoint', path, use, null, { item }),
+    );
   }
   return candidates;
 }
