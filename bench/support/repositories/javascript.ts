@@ -135,12 +135,13 @@ export function itemInJavaScript(runner: RunnerName, examples: Examples, isListe
   const body = isTyped ? CODE.replace('(value)', '(value: unknown): number') : CODE;
   const written = isExported ? `${typed}export ${body}` : `${typed}${body}\nmodule.exports = { addFortyTwo };\n`;
   const path = importPath(file, code, examples);
+  const directives = /^\/\* *(?:eslint-env|globals?)\b[^]*?\*\/\n+/m.exec(testText)?.[0] ?? '';
   const strict = /^(['"])use strict\1;?\n+/.exec(testText)?.[0] ?? '';
   const own = bring('{ addFortyTwo }', path);
   const header = [...Object.entries(imports).map(([from, names]) => bring(names, from)), own].join('');
   const tests = isListed
     ? withImport(testText, own, isModule) + inStyle(`\n${cases}`, testText)
-    : strict + inStyle(`${header}\n${cases}`, testText);
+    : directives + strict + inStyle(`${header}\n${cases}`, testText);
   // Linters that still mind reserved words as names of properties.
   const isOld = examples.paths.some((path) => path.endsWith(extension) && examples.read(path).includes("t['throws']("));
   return {
