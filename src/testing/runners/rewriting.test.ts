@@ -33,11 +33,12 @@ afterAll(async () => {
 
 /** With the paths of this run taken out. */
 async function instrumented(runner: Runner, script: string, coverage = false, answer = ''): Promise<string> {
+  const own = await mkdtemp(join(folder, 'run-'));
   const place: RunPlace = {
     worktree: folder,
     pathInWorktree: (path) => path,
     env: {},
-    folder,
+    folder: own,
     caches: '/caches',
     report: null,
   };
@@ -46,7 +47,7 @@ async function instrumented(runner: Runner, script: string, coverage = false, an
   const changes = calls.map(
     async (call, index) => [call, (await runner.change?.(call, index, place, { coverage, ask })) ?? {}] as const,
   );
-  return withCallsChanged(script, new Map(await Promise.all(changes))).replaceAll(folder, '$R');
+  return withCallsChanged(script, new Map(await Promise.all(changes))).replaceAll(own, '$R');
 }
 
 describe('files are chosen where the runner can', () => {
