@@ -80,6 +80,9 @@ export const CLOSING_FENCE = /^[\s>]*(?:`{3,}|~{3,})\s*$/;
  * blank. `isOurs` judges what the fence holds, up to the end of the first fence inside.
  */
 export function withoutWrapper(text: string, isOurs: (inside: string) => boolean): string {
+  // Most documents begin with a heading: they are not parsed for this.
+  const fence = /^[ \t>]*(?:`{3,}|~{3,})/m.exec(text);
+  if (fence === null || /^ {0,3}#{1,6}[ \t]/m.test(text.slice(0, fence.index))) return text;
   const wrapper = parseMarkdown(text).children.find((node) => node.type !== 'paragraph');
   if (wrapper?.type !== 'code' || !/^(?:markdown|md|text|)$/i.test(wrapper.lang ?? '')) return text;
   const lines = text.split('\n');

@@ -1,10 +1,9 @@
 import type { Nodes } from 'mdast';
 import { parseMarkdown, plainText, type Section, sectionsOf } from '../../markdown/markdown.ts';
-import { contentWords, overlap, readTitle, singular } from '../../markdown/words.ts';
+import { contentWords, overlap, REVIEW_LOG_KEY, readTitle, singular } from '../../markdown/words.ts';
 import { sectionsNamed } from '../ledger-match.ts';
 import { leftOutIn } from '../template-text.ts';
 import type { DocumentForm } from './form.ts';
-import { withoutReviewLog } from './review-log.ts';
 import type { RevisionOptions } from './revision.ts';
 
 interface Part {
@@ -35,7 +34,7 @@ const REMOVAL = /\b(?:remov|delet|drop|merg|out of scope)/i;
  * exempt. With null every section may be rewritten.
  */
 export function sectionLosses(draft: string, revised: string, { named, form }: Required<RevisionOptions>): string[] {
-  const [before, after] = [draft, revised].map((text) => sectionsOf(parseMarkdown(withoutReviewLog(text))));
+  const [before, after] = [draft, revised].map((text) => sectionsOf(parseMarkdown(text)));
   const [parts, kept] = [partsOf(before ?? [], form), partsOf(after ?? [], form)];
   const losses = titleOf(before, form) && !titleOf(after, form) ? ['it drops the title'] : [];
   for (const part of parts) {
@@ -68,10 +67,12 @@ function shrinking({ title, key, text, entries }: Part, match: Part, form: Docum
   return gone === undefined ? [] : [`it drops an entry of the section "${title}", and no finding names it: "${gone}"`];
 }
 
-/** Sections down to the third level, without the title; deeper ones are text of the one around them. */
+/** Sections down to the third level, without the title and the review log; deeper ones are text of the one around them. */
 function partsOf(sections: Section[], form: DocumentForm): Part[] {
   const heading = titleOf(sections, form);
-  const compared = sections.filter((section) => section.depth <= 3 && section !== heading);
+  const logs = sections.filter((section) => readTitle(section.title).key === REVIEW_LOG_KEY);
+  const isInLog = ({ start }: Section): boolean => logs.some((log) => start >= log.start && start < log.end);
+  const compared = sections.filter((section) => section.depth <= 3 && section !== heading && !isInLog(section));
   let last: string | null = null;
   return compared.map(({ title, all }) => {
     const { number, key } = readTitle(title);
