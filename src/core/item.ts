@@ -54,7 +54,7 @@ export interface ItemEnd {
   outputs: string[];
 }
 
-/** It needs no further run. */
+/** An item with this status needs no further run. */
 export function endedWell(status: string): boolean {
   return status === 'succeeded' || status === 'skipped';
 }

@@ -75,7 +75,7 @@ export function checkEntries(
   const ids = [...new Set(again.map(({ id }) => nameOf(id)))].join(', ');
   const twice = `${ids} occurs more than once: number all ${one}s in one sequence.`;
   const covered = new Set(covering.flatMap(({ covers }) => covers));
-  // If nothing is covered, that is one finding of what should cover it; if a number means two entries, nobody knows which.
+  // Where nothing is covered, the check of the scenarios reports it. A number that two entries have can't be matched.
   const uncovered = covered.size === 0 || again.length > 0 ? [] : entries.filter(({ id }) => !covered.has(id));
   return [
     // Numbering that restarts under each heading is one mistake.

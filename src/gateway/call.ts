@@ -63,7 +63,7 @@ export async function readCall({ request, url, route, grant, base, prices, maxBy
   }
   const asked = parseObject(await readBody(request, route.vendor, maxBytes), route.vendor);
   const facts = route.format.readRequest(asked);
-  // As we read it: of a model that is named twice, the vendor could take the other one.
+  // Sent as it was read: if the body names two models, the vendor could take the other one.
   const body = Buffer.from(JSON.stringify(asked));
   const model = route.model ?? facts.model;
   requireGranted(grant, route, model, prices);

@@ -14,7 +14,7 @@ export interface TableRow {
   line: number;
 }
 
-/** Further ones are ignored: each row is padded to the length of the header, and short rows below a long header would fill the memory. */
+/** Further columns are ignored. Each row is padded to the header's length, so that a very long header would fill the memory. */
 export const MOST_COLUMNS = 50;
 
 /** Rows are padded to the length of the header, and empty ones are skipped. */

@@ -1,16 +1,16 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
 
-/** Of Linux, in `flags` of /proc/self/fdinfo. */
+/** Linux: O_CLOEXEC, a bit of `flags` in /proc/self/fdinfo. */
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * Closes files that a shell left open for this process, other than the standard streams: a program in a sandbox would inherit
- * them, and an open folder leads to all that the sandbox hides. Linux only: elsewhere, Node passes on no files but those named.
+ * Closes the files that a shell left open for this process, except the standard streams. A program in a sandbox would inherit
+ * them, and through an open folder it would reach what the sandbox hides. Linux only: elsewhere, Node passes on no other files.
  */
 export function closeInheritedFiles(): void {
   for (const name of openFiles()) {
     const fd = Number(name);
-    // What Node itself opened is closed by the system when another program is started.
+    // The system closes what Node itself opened when another program is started.
     if (fd > 2 && (flagsOf(name) & CLOSE_ON_EXEC) === 0) closeSync(fd);
   }
 }
@@ -23,7 +23,7 @@ function openFiles(): string[] {
   }
 }
 
-/** Of a file that is closed already, as if it would not be inherited. */
+/** A file that is closed by now counts as not inherited. */
 function flagsOf(name: string): number {
   try {
     return Number.parseInt(

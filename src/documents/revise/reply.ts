@@ -4,7 +4,7 @@ import { headline } from '../finding.ts';
 import { isLld } from '../lld/sections.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 
-/** A document, or why there is none. */
+/** The document, or the reason why it can't be read. */
 export type Outcome = { ok: true; text: string } | { ok: false; reason: string };
 
 const THINKING = /^[ \t]*<(think|thinking|antthinking|reasoning|analysis|reflection|scratchpad|thoughts?|planning)>/im;
