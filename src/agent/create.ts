@@ -1,11 +1,22 @@
-import type { CommandSpec, ModelSpec } from '../core/model-spec.ts';
+import { AgentosError, type Problem } from '../core/errors.ts';
+import {
+  type AgentName,
+  type AgentSpec,
+  isAgent,
+  type ModelSpec,
+  parseModelSpec,
+  type VendorSpec,
+} from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
-import { type CommandOptions, runCommand } from '../models/command.ts';
-import { accessOf } from '../models/create.ts';
-import { type CallOptions, promptText, UNMETERED } from '../models/port.ts';
+import type { CallOptions, Provider } from '../models/port.ts';
+import { createVendorProvider } from '../models/vendor.ts';
+import { findProgram } from '../process/program.ts';
+import { createCommandProvider, createCommandWriter } from './command.ts';
 import type { Writer } from './port.ts';
-import type { OwnLogins } from './programs/own-login.ts';
-import type { OpenTranscript } from './transcript.ts';
+
+/*
+ * Who fills a role, by the name in the configuration.
+ */
 
 /** What agents need in addition. */
 export interface AgentOptions extends CallOptions {
@@ -15,8 +26,28 @@ export interface AgentOptions extends CallOptions {
   caches?: string | undefined;
   /** Absent: all agents go through the gateway. */
   ownLogins?: OwnLogins | undefined;
-  /** Absent: no transcripts are written. */
-  transcripts?: OpenTranscript | undefined;
+  /** The folder for transcripts; absent: none are written. */
+  transcripts?: string | undefined;
+}
+
+/** Agents that use the login of the person who runs us, instead of a key. */
+export interface OwnLogins {
+  agents: readonly AgentName[];
+  /** Shared by all repositories of the person: an account serves one call at a time. */
+  locks: string;
+}
+
+interface ProviderOptions extends CallOptions {
+  /** Called with each line that a command writes to stderr. */
+  onLine: (line: string) => void;
+  offline: () => Provider;
+  agent: (spec: AgentSpec) => Provider;
+}
+
+export function createProvider(spec: ModelSpec, options: ProviderOptions): Provider {
+  if (isAgent(spec)) return options.agent(spec);
+  if (spec.provider === 'offline') return options.offline();
+  return spec.provider === 'command' ? createCommandProvider(spec, options) : vendorProvider(spec, options);
 }
 
 interface WriterOptions extends AgentOptions {
@@ -27,53 +58,46 @@ interface WriterOptions extends AgentOptions {
   offline: () => Writer;
 }
 
-/** The module of the writer is loaded on its first call. */
+/** The module of an agent, or of the built-in one, is loaded on its first call. */
 export function createWriter(spec: ModelSpec, options: WriterOptions): Writer {
-  switch (spec.provider) {
-    case 'offline':
-      return options.offline();
-    case 'command':
-      return createCommandWriter(spec, options);
-    case 'claude-code':
-    case 'codex':
-    case 'gemini-cli':
-    case 'opencode':
-    case 'acp':
-      return loadedLater(spec.text, true, async () =>
-        (await import('./programs/writer.ts')).createAgentWriter(spec, options),
-      );
-    default:
-      return loadedLater(spec.text, false, async () => {
-        const { createBuiltInWriter } = await import('./loop.ts');
-        const costOf = (usage: Usage): number | null => options.costOf(spec.text, usage);
-        return createBuiltInWriter({ ...options, ...accessOf(spec, options), costOf });
-      });
-  }
-}
-
-function loadedLater(spec: string, writesByItself: boolean, load: () => Promise<Writer>): Writer {
-  return { spec, isModel: true, writesByItself, write: async (request) => (await load()).write(request) };
-}
-
-/** A shell command as implementer: the task on stdin; the files that it changes are its work. */
-export function createCommandWriter(spec: CommandSpec, options: CommandOptions): Writer {
+  if (spec.provider === 'offline') return options.offline();
+  if (spec.provider === 'command') return createCommandWriter(spec, options);
+  const isProgram = isAgent(spec);
+  const load = async (): Promise<Writer> => {
+    if (isProgram) return (await import('./programs/call.ts')).createAgentWriter(spec, options);
+    return (await import('./built-in.ts')).createBuiltInWriter(vendorProvider(spec, options), options);
+  };
   return {
     spec: spec.text,
     isModel: true,
-    writesByItself: true,
-    async write({ worktree, system, task, item, phase, signal, onProgress, onLine }) {
-      await runCommand(spec, options, {
-        may: 'write',
-        cwd: worktree,
-        env: { ...options.env, AGENTOS_PHASE: phase, AGENTOS_ITEM: item },
-        prompt: promptText([{ text: system }, { text: task }]),
-        signal,
-        // Its output is logged line by line.
-        keepBytes: 0,
-        onProgress,
-        onLine,
-      });
-      return { text: '', ...UNMETERED, costUsd: null };
-    },
+    writesByItself: isProgram,
+    write: async (request) => (await load()).write(request),
   };
+}
+
+/** Through the gateway, which has an endpoint for every vendor that the run uses. */
+function vendorProvider(spec: VendorSpec, { token, endpointOf, idleTimeoutMs, ceilingMs }: CallOptions): Provider {
+  const endpoint = endpointOf(spec.provider);
+  if (endpoint === undefined)
+    throw new AgentosError({ code: 'internal', detail: `the gateway has no endpoint for ${spec.text}` });
+  return createVendorProvider({ spec, token, endpoint, idleTimeoutMs, ceilingMs });
+}
+
+/** The program of each agent, and the command that installs it. */
+export const AGENT_PROGRAMS: Readonly<Record<AgentName, { program: string; install: string }>> = {
+  'claude-code': { program: 'claude', install: 'npm install -g @anthropic-ai/claude-code' },
+  codex: { program: 'codex', install: 'npm install -g @openai/codex' },
+  'gemini-cli': { program: 'gemini', install: 'npm install -g @google/gemini-cli' },
+  opencode: { program: 'opencode', install: 'npm install -g opencode-ai' },
+  // It starts the command of the agent.
+  acp: { program: 'sh', install: 'install a shell' },
+};
+
+/** The problem of a model whose agent is not installed; null for any other model. */
+export async function missingAgent(model: string, path: string | undefined): Promise<Problem | null> {
+  const spec = parseModelSpec(model);
+  if (!isAgent(spec) || spec.command !== null) return null;
+  const { program, install } = AGENT_PROGRAMS[spec.provider];
+  if ((await findProgram(program, path)) !== null) return null;
+  return { code: 'agent-missing', agent: spec.provider, program, install };
 }

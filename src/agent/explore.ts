@@ -1,13 +1,25 @@
 import { AgentosError } from '../core/errors.ts';
 import type { Git } from '../git/git.ts';
-import type { Answer } from '../models/ask-vendor.ts';
-import { type ModelRound, type PromptPart, promptText } from '../models/port.ts';
-import type { VendorPrompt } from '../models/vendors.ts';
-import { readableCommit } from './commit-files.ts';
-import { type Conversation, converse, withCacheMarks } from './loop.ts';
+import { type BaseCommit, openCommit } from '../git/repository.ts';
+import { type PromptPart, promptText } from '../models/port.ts';
+import type { VendorMarks } from '../models/vendors.ts';
+import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
+import { answerIn, type Conversation, converse, withCacheMarks } from './loop.ts';
 import type { Explore, ExploredQuestion, ExploringReply } from './port.ts';
-import { createToolSet, type Tool, type ToolSet } from './tool.ts';
-import { findSymbol, history, list, read, search } from './tools/reading.ts';
+import {
+  createToolSet,
+  findSymbol,
+  history,
+  type LineSearch,
+  list,
+  NotDone,
+  type ReadableFiles,
+  read,
+  search,
+  type ToolSet,
+} from './tools.ts';
+import { grepLines, isShown, refuseUnreadable, shownText } from './worktree-files.ts';
+import { namedPath, type Place } from './worktree-path.ts';
 
 export interface ExploreOptions {
   git: Git;
@@ -55,7 +67,11 @@ export function createExplore(options: ExploreOptions): Explore {
   return async (question) => {
     const { tree, commit, spec } = question;
     if (options.maxRounds === 1 || withoutTools.has(spec)) return (await askPlainly(question)).text;
-    if (opened?.tree !== tree) opened = { tree, tools: toolsFor(git, tree, commit, exclude) };
+    if (opened?.tree !== tree) {
+      const files = readableCommit(git, tree, exclude);
+      const tools = [list(files), read(files), search(files), findSymbol(files), history(files, git, commit)];
+      opened = { tree, tools: createToolSet(tools, git.directory) };
+    }
     const ask: ExploredQuestion['ask'] = async (call) => {
       try {
         return await question.ask(call);
@@ -74,12 +90,6 @@ function askPlainly({ system, parts, ask }: ExploredQuestion): Promise<Exploring
   return ask({ round: 1, system, parts, conversation: null, mayEnd: true });
 }
 
-function toolsFor(git: Git, tree: string, commit: string, exclude: readonly string[]): ToolSet {
-  const files = readableCommit(git, tree, exclude);
-  const tools: Tool[] = [list(files), read(files), search(files), findSymbol(files), history(files, git, commit)];
-  return createToolSet(tools, git.directory);
-}
-
 async function explored(options: ExploreOptions, question: ExploredQuestion, tools: ToolSet): Promise<string> {
   const { maxRounds, maxTokens, mask } = options;
   const { withholds, spec: agent, parts, ask, signal, onLine } = question;
@@ -87,24 +97,21 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
   const system = [question.system, MAY_LOOK, withholds ? THEN.review : THEN.answer]
     .filter((text) => text !== '')
     .join('\n\n');
-  const turns: VendorPrompt = [];
   let opening: PromptPart[] = parts;
   let phase: 'first' | 'looking' | 'answering' = 'first';
   /** The last reply, unchanged. */
   let last = '';
 
-  const answerOf: Conversation['ask'] = async (round) => {
-    const mayCall = phase !== 'answering';
-    const said = [...turns];
-    const conversation: ModelRound = {
+  const answerOf: Conversation['ask'] = async (round, turns) => {
+    const conversation = {
       tools: tools.definitions,
-      mayCall,
-      turnsWith: (mark) => withCacheMarks(said, mark, 0),
+      mayCall: phase !== 'answering',
+      turnsWith: (mark: VendorMarks | undefined) => withCacheMarks(turns, mark),
     };
     const mayEnd = phase !== 'looking' || judged === '';
-    const reply = await ask({ round, system, parts: opening, conversation, mayEnd });
+    const { replayed, ...reply } = await ask({ round, system, parts: opening, conversation, mayEnd });
     last = reply.text;
-    return { answer: asAnswer(reply), replayed: reply.replayed };
+    return { answer: { ...answerIn(reply), answered: null }, replayed };
   };
   const next: Conversation['next'] = ({ round, calls, chars, tokens }) => {
     if (calls === 0 && (phase !== 'looking' || judged === '')) return 'end';
@@ -116,12 +123,8 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
     if (phase === 'looking') return 'continue';
     return { say: [judged, NO_MORE_TOOLS].filter((text) => text !== '').join('\n\n') };
   };
-  await converse({ agent, turns, tools, maxRounds, ask: answerOf, next, signal, onLine, mask });
+  await converse({ agent, tools, maxRounds, ask: answerOf, next, signal, onLine, mask });
   return last;
-}
-
-function asAnswer({ text, parts, usage, metered }: ExploringReply): Answer {
-  return { parts: parts ?? [{ type: 'text', text }], cut: false, answered: null, usage, metered };
 }
 
 /** A server or model without tools refuses a request that names some; such a request is not paid for. */
@@ -129,4 +132,56 @@ function refusesTools(error: unknown): boolean {
   if (!(error instanceof AgentosError) || error.problem.code !== 'provider-refused-request') return false;
   const { status, detail } = error.problem;
   return status !== null && [400, 404, 422, 501].includes(status) && /\btools?\b|\bfunction.?call/i.test(detail);
+}
+
+const PRIVATE_KEYS: LineSearch = {
+  text: '-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----',
+  isRegex: true,
+  ignoreCase: false,
+  path: '.',
+};
+
+/** The files of a commit or tree, read from git's objects, so that nothing else in the folder can be read. Links are not followed. */
+export function readableCommit(git: Git, commit: string, exclude: readonly string[]): ReadableFiles {
+  // Opened only if a tool is called.
+  let opened: Promise<BaseCommit> | null = null;
+  const open = (): Promise<BaseCommit> => {
+    opened ??= openCommit(git, commit);
+    return opened;
+  };
+  const folders = exclude.map((entry) => entry.replace(/\/+$/, ''));
+  const isExcluded = (path: string): boolean =>
+    folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+  let keyFiles: Promise<ReadonlySet<string>> | null = null;
+
+  const locate = async (asked: string): Promise<Place> => {
+    const path = namedPath({ given: git.directory, root: git.directory }, asked, 'read');
+    if (isExcluded(path)) throw new NotDone(`${path} is excluded by the configuration and is not shown`);
+    return { path, absolute: path, kind: kindOf(await open(), path), secret: isSecret(path) };
+  };
+  return {
+    list: async () => (await open()).paths.filter((path) => isShown(path) && !isExcluded(path)).sort(),
+    locate,
+    async read(asked) {
+      const place = await locate(asked);
+      refuseUnreadable(place);
+      const { path } = place;
+      const base = await open();
+      return { path, text: await shownText(path, base.sizeOf(path) ?? 0, () => base.read(path)) };
+    },
+    async search(search) {
+      keyFiles ??= grepLines(git, PRIVATE_KEYS, { commit }).then(({ lines }) => new Set(lines.map(({ path }) => path)));
+      const hidden = await keyFiles;
+      const { lines, cut } = await grepLines(git, search, { commit });
+      const isReadable = (path: string): boolean => isShown(path) && !isExcluded(path) && !hidden.has(path);
+      return { lines: lines.filter(({ path, text }) => isReadable(path) && !holdsKey(text)), cut };
+    },
+  };
+}
+
+function kindOf(base: BaseCommit, path: string): Place['kind'] {
+  const kind = path === '.' ? 'directory' : base.kindOf(path);
+  if (kind === null) return 'missing';
+  if (kind === 'directory') return 'folder';
+  return base.sizeOf(path) === null ? 'link' : 'file';
 }

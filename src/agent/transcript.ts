@@ -1,9 +1,13 @@
 import { createWriteStream, mkdirSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { constants, createGzip, gunzip } from 'node:zlib';
-import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
+import type { AgentName } from '../core/model-spec.ts';
+import { reasonIn } from '../core/reason.ts';
+import { AGENTS, type AgentAction, type EventReader, eventReader, stringIn, toolCalled } from './programs/agent.ts';
 
 /** One call of an agent as lines of JSON: the events of its program, and a few of our own. */
 export interface Transcript {
@@ -23,50 +27,45 @@ type TranscriptNote =
   | { type: 'agentos-result'; name: string; ok: boolean; text: string }
   | { type: 'agentos-end'; exitCode: number | null; signal: string | null };
 
-export type OpenTranscript = (about: { step: string; agent: string }) => Transcript;
-
 /** The longest transcript of one call, before it is compressed. */
 const MOST_CHARS = 64 * 1024 * 1024;
 /** A killed worker may lose this much. */
 const FLUSH_MS = 1_000;
 const SUFFIX = '.jsonl.gz';
 
-/** Transcripts of an item, one file per call, numbered: `003-code-1.jsonl.gz`. A file that can't be written is not an error. */
-export function createTranscripts(folder: string, mask: (text: string) => string): OpenTranscript {
-  return ({ step, agent }) => {
-    const gzip = createGzip();
-    let isOpen = true;
-    let chars = 0;
-    const add = (line: string): void => {
-      chars += line.length;
-      if (isOpen && chars <= MOST_CHARS) gzip.write(`${mask(line)}\n`);
-    };
-    const stop = (): void => {
-      isOpen = false;
-      clearInterval(timer);
-    };
-    const timer = setInterval(() => isOpen && gzip.flush(), FLUSH_MS);
-    timer.unref();
-    const closed = new Promise<void>((resolve) => {
-      const file = createWriteStream(nextFile(folder, step), { flags: 'wx', mode: 0o600 });
-      for (const stream of [gzip, file])
-        stream.on('error', () => {
-          stop();
-          resolve();
-        });
-      gzip.pipe(file).on('close', () => resolve());
-    });
-    const note = (event: TranscriptNote): void => add(JSON.stringify(event));
-    note({ type: 'agentos-start', step, agent, at: new Date().toISOString() });
-    return {
-      add,
-      note,
-      async close() {
-        if (isOpen) gzip.end();
-        stop();
-        await closed;
-      },
-    };
+/**
+ * The transcript of a call as the next file in the folder, numbered: `003-code-1.jsonl.gz`. A file that can't be written is not
+ * an error.
+ */
+export function openTranscript(
+  folder: string,
+  mask: (text: string) => string,
+  { step, agent }: { step: string; agent: string },
+): Transcript {
+  const gzip = createGzip();
+  let isOpen = true;
+  let chars = 0;
+  const add = (line: string): void => {
+    chars += line.length;
+    if (isOpen && chars <= MOST_CHARS) gzip.write(`${mask(line)}\n`);
+  };
+  const stop = (): void => {
+    isOpen = false;
+    clearInterval(timer);
+  };
+  const timer = setInterval(() => isOpen && gzip.flush(), FLUSH_MS);
+  timer.unref();
+  const closed = pipeline(gzip, createWriteStream(nextFile(folder, step), { flags: 'wx', mode: 0o600 })).catch(stop);
+  const note = (event: TranscriptNote): void => add(JSON.stringify(event));
+  note({ type: 'agentos-start', step, agent, at: new Date().toISOString() });
+  return {
+    add,
+    note,
+    async close() {
+      if (isOpen) gzip.end();
+      stop();
+      await closed;
+    },
   };
 }
 
@@ -97,4 +96,138 @@ export async function readTranscript(file: string): Promise<Fields[]> {
     .split('\n')
     .map((line) => fieldsOf(parseJson(line)))
     .filter((event) => event['type'] !== undefined || event['method'] !== undefined);
+}
+
+const MOST_LINES = 40;
+const MAX_LINE_CHARS = 400;
+
+/** Lines of what an agent does; text that comes in pieces is collected until its line is complete. */
+export function createActionLines(
+  linesOfAction: (action: AgentAction) => string[],
+): (actions: readonly AgentAction[]) => string[] {
+  let unfinished = '';
+  const upTo = (end: number): string[] => {
+    const lines = linesOf(unfinished.slice(0, end));
+    unfinished = unfinished.slice(end);
+    return lines;
+  };
+  return (actions) =>
+    actions.flatMap((action) => {
+      if (action.type !== 'piece') return [...upTo(unfinished.length), ...linesOfAction(action)];
+      unfinished += action.text;
+      return upTo(unfinished.lastIndexOf('\n') + 1);
+    });
+}
+
+/** For the log of an item: text, tool calls and failures. */
+export function logLinesOf(action: AgentAction): string[] {
+  switch (action.type) {
+    case 'text':
+    case 'piece':
+      return linesOf(action.text);
+    case 'tool':
+      return [toolLine(action.name, action.input)];
+    case 'result': {
+      const { text, failed, exitCode } = action;
+      if (!failed) return [];
+      const [code, why] = exitCode === undefined ? ['', text] : [` (${exitCode})`, reasonIn(text)];
+      return [shortLine(`failed${code}${why === '' ? '' : `: ${why}`}`)];
+    }
+    case 'fault':
+      return [shortLine(action.text || 'a fault')];
+  }
+}
+
+/** For the transcript: text, `>` tool calls, `<` their results. */
+function transcriptLinesOf(action: AgentAction): string[] {
+  switch (action.type) {
+    case 'tool': {
+      const written = WRITTEN.flatMap((field) => block('|', stringIn(action.input[field])));
+      return [`> ${toolLine(action.name, action.input)}`, ...written];
+    }
+    case 'result':
+      return block(action.failed ? '< !' : '<', action.text);
+    case 'fault':
+      return [`! ${shortLine(action.text)}`];
+    default:
+      return logLinesOf(action);
+  }
+}
+
+/** Arguments with text, shown below the line of the tool call. */
+const WRITTEN = ['content', 'old_string', 'new_string', 'search', 'replace'];
+
+function block(mark: string, text: string): string[] {
+  const lines = linesOf(text);
+  const more = lines.length > MOST_LINES ? [`… ${lines.length - MOST_LINES} more lines`] : [];
+  return [...lines.slice(0, MOST_LINES), ...more].map((line) => `  ${mark} ${line}`);
+}
+
+/** A transcript for people. Its first event names the agent. */
+export async function transcriptLines(events: readonly Fields[]): Promise<string[]> {
+  const show = createActionLines(transcriptLinesOf);
+  const agent = stringIn(events[0]?.['agent']).replace(/:.*$/s, '');
+  const reader = agent in AGENTS ? (await AGENTS[agent as AgentName]()).createReader() : builtIn();
+  const lines = events.flatMap((event) => {
+    const { type, step, agent: spec, at, text, exitCode, signal } = event;
+    switch (type) {
+      case 'agentos-start':
+        return [`== ${stringIn(step)} by ${stringIn(spec)}, ${stringIn(at)}`];
+      case 'agentos-line':
+        return show([{ type: 'text', text: stringIn(text) }]);
+      case 'agentos-end':
+        return [
+          ...show([END]),
+          `== ended with ${typeof exitCode === 'number' ? `exit code ${exitCode}` : stringIn(signal)}`,
+        ];
+      default: {
+        const before = reader.verdict;
+        const shown = show(reader.read(event));
+        const { verdict } = reader;
+        return verdict !== before && verdict?.is === 'failed'
+          ? [...shown, ...show([{ type: 'fault', text: verdict.why }])]
+          : shown;
+      }
+    }
+  });
+  return [...lines, ...show([END])];
+}
+
+/** Ends a text that came in pieces. */
+const END: AgentAction = { type: 'text', text: '' };
+
+/** Reads our own events of the built-in agent. */
+function builtIn(): EventReader {
+  return eventReader((event) => {
+    const { text, calls, ok } = event;
+    if (event['type'] === 'agentos-result') return [{ type: 'result', text: stringIn(text), failed: ok !== true }];
+    if (event['type'] !== 'agentos-answer') return [];
+    const called = listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(stringIn(input))));
+    return [{ type: 'text', text: stringIn(text) }, ...called];
+  });
+}
+
+/** The lines of a text that are not blank, shortened. */
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => shortened(line.trimEnd()));
+}
+
+/** The arguments of a tool that tell a person the most, in order of preference. */
+const TELLING =
+  'file_path filePath path absolute_path notebook_path command cmd pattern query url description prompt'.split(' ');
+
+/** `Write src/a.ts`, `Bash npm test`. */
+function toolLine(name: string, input: Fields): string {
+  return shortLine(`${name} ${TELLING.map((field) => textOf(input[field])).find(Boolean) ?? ''}`);
+}
+
+function shortLine(text: string): string {
+  return shortened(text.replaceAll(/\s+/g, ' ').trim());
+}
+
+function shortened(line: string): string {
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line;
 }

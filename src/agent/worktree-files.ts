@@ -5,8 +5,7 @@ import { withoutSecrets } from '../core/keys.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { isTemporaryFile, writeFileAtomic } from '../process/files.ts';
 import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
-import { NotDone } from './tool.ts';
-import type { FoundLines, LineSearch, ReadableFiles } from './tools/reading.ts';
+import { type FoundLines, type LineSearch, NotDone, type ReadableFiles } from './tools.ts';
 import { isProtected, locate, type Place, type Worktree } from './worktree-path.ts';
 
 export function readableWorktree(worktree: Worktree): ReadableFiles {

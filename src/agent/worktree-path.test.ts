@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ToolWorktree, toolWorktree } from '../../test/support/tool-worktree.ts';
-import { NotDone } from './tool.ts';
+import { NotDone } from './tools.ts';
 import { locate, type Purpose } from './worktree-path.ts';
 
 /** Links in every direction, around `work tree` and inside of it. */

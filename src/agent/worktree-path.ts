@@ -3,7 +3,7 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { isInside } from '../core/paths.ts';
 import { isSecret } from '../prompts/context/secrets.ts';
-import { NotDone } from './tool.ts';
+import { NotDone } from './tools.ts';
 
 /** The folder that the model's paths are relative to. */
 export interface Worktree {

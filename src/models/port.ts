@@ -6,7 +6,6 @@ import type { VendorName } from '../core/keys.ts';
 import { type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
-import type { Answer } from './ask-vendor.ts';
 import type { VendorMarks, VendorPrompt, VendorTool } from './vendors.ts';
 
 /** One part of the prompt. `repeats`: it stays the same over the rounds of one item, so vendors can cache it. */
@@ -22,7 +21,27 @@ export interface ModelRound {
   mayCall: boolean;
   /** The turns since the opening; the mark goes on what the vendor should cache. */
   turnsWith: (cacheMark: VendorMarks | undefined) => VendorPrompt;
+  /** Takes an answer that is empty or cut off, which is an error otherwise. */
+  isWork?: boolean;
 }
+
+interface AnswerWords {
+  type: 'text' | 'reasoning';
+  text: string;
+  /** The vendor wants it back with the next call: signatures of thoughts, ids of items. */
+  providerOptions?: VendorMarks;
+}
+
+export interface AnswerCall {
+  type: 'tool-call';
+  toolCallId: string;
+  toolName: string;
+  /** Meant to be JSON. */
+  input: string;
+  providerOptions?: VendorMarks;
+}
+
+export type AnswerPart = AnswerWords | AnswerCall;
 
 export interface ModelRequest {
   role: Role;
@@ -46,8 +65,10 @@ export interface ModelRequest {
 export interface ModelReply {
   /** May be empty if tools are called. */
   text: string;
-  /** The whole answer, if it calls tools. */
-  parts?: Answer['parts'];
+  /** The whole answer, if it calls tools or is cut off. */
+  parts?: AnswerPart[];
+  /** It reached the limit of output tokens, so its end is missing. */
+  cut?: boolean;
   /** The model that we asked for, and the one that answered; null: the vendor doesn't say. */
   asked: string;
   answered: string | null;

@@ -1,7 +1,7 @@
+import { readDuration } from '../core/duration.ts';
 import { AgentosError, type ErrorRecord, systemCode } from '../core/errors.ts';
-import { fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
 import { detailOf } from '../core/reason.ts';
-import { readRetryAfterMs } from './retry-after.ts';
 
 /** What a vendor's refusal means for the caller. `spent`: the account has no money left. */
 type Meaning = 'spent' | 'filtered' | 'rejected' | 'quota' | 'overloaded' | 'refused';
@@ -209,3 +209,73 @@ export function connectionLost(
   const cause = system === null ? undefined : origin;
   return new AgentosError({ code, provider, detail }, { retry: 'transient', cause });
 }
+
+/** An answer that asks us to wait: headers with lower-case names, and the parsed body if it is JSON. */
+interface RefusedAnswer {
+  headers: Readonly<Record<string, string>>;
+  body: unknown;
+  message: string;
+}
+
+/**
+ * How long the vendor asks us to wait; null: it doesn't say. The most precise source comes first. Only a daily quota goes before
+ * all others: the delay that comes with it may be seconds, although nothing works before midnight. Reset headers don't count:
+ * they say when a limit is full again, which is much later than usable again.
+ */
+export function readRetryAfterMs(answer: RefusedAnswer, nowMs: number): number | null {
+  const details = errorDetails(answer.body);
+  if (details.some(isDailyQuota)) return untilPacificMidnightMs(nowMs);
+  return (
+    numberOf(answer.headers['retry-after-ms']) ??
+    readRetryAfterHeader(answer.headers['retry-after'], serverTimeMs(answer.headers, nowMs)) ??
+    details.map((detail) => durationOf(textOf(detail['retryDelay']))).find((delayMs) => delayMs !== null) ??
+    durationOf(/\b(?:try again|retry) in ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(answer.message)?.[1])
+  );
+}
+
+/** The `date` header has whole seconds, so a smaller difference says nothing. */
+const TOLERATED_SKEW_MS = 2_000;
+
+/** The time on the vendor's clock, which the times in its headers refer to. */
+export function serverTimeMs(headers: Readonly<Record<string, string>>, nowMs: number): number {
+  const serverMs = Date.parse(headers['date'] ?? '');
+  return Math.abs(serverMs - nowMs) > TOLERATED_SKEW_MS ? serverMs : nowMs;
+}
+
+function readRetryAfterHeader(value: string | undefined, nowMs: number): number | null {
+  const seconds = numberOf(value);
+  if (seconds !== null) return seconds * 1_000;
+  const whenMs = Date.parse(value ?? '');
+  return Number.isNaN(whenMs) ? null : Math.max(0, whenMs - nowMs);
+}
+
+/** Vendors' delays are rounded up to whole milliseconds. */
+export function durationOf(value: string | undefined): number | null {
+  const ms = readDuration(value ?? '');
+  return ms === null ? null : Math.ceil(ms);
+}
+
+/** The number in a header; null: there is none. */
+export function numberOf(value: string | undefined): number | null {
+  return value !== undefined && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : null;
+}
+
+/** Google's `error.details[]`: a list of typed objects. */
+export function errorDetails(body: unknown): Fields[] {
+  const whole = Array.isArray(body) ? body[0] : body;
+  return listOf(fieldsOf(fieldsOf(whole)['error'] ?? whole)['details']);
+}
+
+function isDailyQuota(detail: Fields): boolean {
+  return listOf(detail['violations']).some((violation) => textOf(violation['quotaId'])?.includes('PerDay') ?? false);
+}
+
+/** Midnight in California is a whole hour in UTC: the first one whose date there is another. */
+function untilPacificMidnightMs(nowMs: number): number {
+  const dates = new Intl.DateTimeFormat('en-US', { timeZone: 'America/Los_Angeles' });
+  let atMs = Math.ceil(nowMs / HOUR_MS) * HOUR_MS;
+  while (dates.format(atMs) === dates.format(nowMs)) atMs += HOUR_MS;
+  return atMs - nowMs;
+}
+
+const HOUR_MS = 3_600_000;

@@ -1,8 +1,14 @@
 import type { AgentosError } from '../core/errors.ts';
 import { fieldsOf, listOf, textOf } from '../core/json.ts';
 import type { VendorName } from '../core/keys.ts';
-import { durationOf, errorDetails, numberOf, readRetryHintMs, serverTimeMs } from '../models/retry-after.ts';
-import { vendorFailure } from '../models/vendor-failure.ts';
+import {
+  durationOf,
+  errorDetails,
+  numberOf,
+  readRetryAfterMs,
+  serverTimeMs,
+  vendorFailure,
+} from '../models/vendor-failure.ts';
 import type { PoolKey, PoolKeys } from './key.ts';
 import type { LeaseRequest, PoolEvent, Ruling, VendorAnswer } from './port.ts';
 import type { Charges, QuotaGroup } from './quota.ts';
@@ -84,7 +90,7 @@ function learnRefusal(
 ): void {
   const { key, charges, request } = sent;
   const { group } = key;
-  const hintMs = readRetryHintMs({ headers, body, message: errorMessage(body) }, dateMs);
+  const hintMs = readRetryAfterMs({ headers, body, message: errorMessage(body) }, dateMs);
   const quota = group.of(request.model, nowMs);
   // Requests overtake each other on the way, so the refused one need not be the last one sent.
   const inFlight = Math.max(sent.inFlightAtSending, group.inFlight);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { missingAgent } from '../agent/programs/agents.ts';
+import { missingAgent } from '../agent/create.ts';
 import { AgentosError } from '../core/errors.ts';
 import { keyOf } from '../core/item.ts';
 import { secretsIn } from '../core/keys.ts';

@@ -2,7 +2,7 @@ import type { Writer } from '../agent/port.ts';
 import { codeOf } from '../core/errors.ts';
 import { isAgent, type ModelSpec, parseModelSpec, vendorOf } from '../core/model-spec.ts';
 import type { Usage } from '../core/money.ts';
-import type { Provider } from '../models/port.ts';
+import type { AnswerPart, Provider } from '../models/port.ts';
 import { isRead, type TestSuite } from '../testing/port.ts';
 import { answerAttributes, askedAttributes, type MaybeAttributes } from './span.ts';
 import { traced, wantsContent } from './tracer.ts';
@@ -57,6 +57,12 @@ export function tracedCall<Reply>(
 /** The finish reasons of replies that failed. */
 const FINISHES: Readonly<Record<string, string>> = { 'reply-truncated': 'length', 'reply-filtered': 'content_filter' };
 
+function partOf(part: AnswerPart): object {
+  return part.type === 'tool-call'
+    ? { type: 'tool_call', id: part.toolCallId, name: part.toolName, arguments: part.input }
+    : { type: part.type, content: part.text };
+}
+
 function textPart(content: string): object {
   return { type: 'text', content };
 }
@@ -76,13 +82,14 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
         call,
         () => provider.complete(request),
         (reply) => {
-          // A vendor's reply is always finished: anything else is thrown.
-          const finish = vendorOf(spec) === null ? null : reply.parts === undefined ? 'stop' : 'tool_call';
+          const isCut = reply.cut === true;
+          const finish =
+            vendorOf(spec) === null ? null : isCut ? 'length' : reply.parts === undefined ? 'stop' : 'tool_call';
           const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
           // An agent's usage is in the spans of its calls, below this one.
           const usage = reply.metered && !byAgent ? reply.usage : null;
           const attributes = answerAttributes({ ...reply, usage, costUsd: reply.costUsd ?? ofModel, finish });
-          return { attributes, parts: [textPart(reply.text)], finish };
+          return { attributes, parts: reply.parts?.map(partOf) ?? [textPart(reply.text)], finish };
         },
       );
     },

@@ -1,21 +1,19 @@
 import { dirname, join, resolve } from 'node:path';
-import type { AgentOptions } from '../agent/create.ts';
+import { type AgentOptions, createProvider } from '../agent/create.ts';
 import type { Explore } from '../agent/port.ts';
-import { createTranscripts } from '../agent/transcript.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, revived } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
 import type { Landing } from '../core/landing.ts';
-import { createFingerprintMask, type Fingerprint, MASK } from '../core/mask.ts';
+import { createFingerprintMask, type Fingerprint } from '../core/mask.ts';
 import { parseModelSpec } from '../core/model-spec.ts';
 import { costUsd, priceOf, type Usage } from '../core/money.ts';
 import { pathsOf, type WorkflowName, workDirectory } from '../core/paths.ts';
 import type { Reaction } from '../core/reaction.ts';
 import { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { createProvider } from '../models/create.ts';
 import type { Provider } from '../models/port.ts';
 import { packageRoot } from '../process/package-root.ts';
 import { runProgram } from '../process/program.ts';
@@ -118,9 +116,7 @@ function toolsOf(task: TaskContext, workflow: WorkflowName) {
     caches: paths.caches,
     // Logins are shared by repositories: the folder of all their work folders, if there is one.
     ownLogins: { agents: config.ownLogins, locks: paths.work === base ? paths.locks : dirname(paths.work) },
-    transcripts: createTranscripts(paths.run(input.runId).transcripts(workflow, id), (text) =>
-      mask(input.token === null ? text : text.replaceAll(input.token, MASK)),
-    ),
+    transcripts: paths.run(input.runId).transcripts(workflow, id),
   };
   return { task, workflow, id, input, paths, git, env, mask, sandbox, calling };
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { ReadableFiles } from '../agent/tools/reading.ts';
+import type { ReadableFiles } from '../agent/tools.ts';
 import { codeOf } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { readHeader } from '../documents/header.ts';
@@ -87,7 +87,7 @@ function documentRepository({ git, input, mask, repositoryContext }: Adapters): 
     open,
     async shownText(commit, path) {
       if (shown?.commit !== commit) {
-        const { readableCommit } = await import('../agent/commit-files.ts');
+        const { readableCommit } = await import('../agent/explore.ts');
         shown = { commit, files: readableCommit(git, commit, input.config.context.exclude) };
       }
       // A file that models must not see can't be read.

@@ -55,7 +55,7 @@ export function createItemPrograms(tools: ItemTools): ItemPrograms {
       spec: spec.text,
       isModel: true,
       async complete(request) {
-        const { createAgentProvider } = await import('../agent/programs/writer.ts');
+        const { createAgentProvider } = await import('../agent/programs/call.ts');
         const { itemEnvironment } = await import('../git/item-environment.ts');
         const { caches } = paths;
         const own = { env: process.env, home, caches, pass: input.config.passEnvironment, keys: [], git };

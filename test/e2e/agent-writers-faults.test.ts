@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { AgentOptions } from '../../src/agent/create.ts';
-import { createAgentWriter } from '../../src/agent/programs/writer.ts';
+import { createAgentWriter } from '../../src/agent/programs/call.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';

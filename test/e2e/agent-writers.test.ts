@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createAgentWriter } from '../../src/agent/programs/writer.ts';
+import { createAgentWriter } from '../../src/agent/programs/call.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import { type AgentSpec, parseModelSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
 import { createGit } from '../../src/git/git.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { createVendorProvider } from '../../src/models/create.ts';
+import { createVendorProvider } from '../../src/models/vendor.ts';
 import type { ModelCall } from '../../src/workflow/item.ts';
 import { throughGateway } from '../support/gateway.ts';
 import type { Call } from '../support/model-with-tools.ts';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createCommandProvider } from '../../src/agent/command.ts';
 import { AgentosError, systemCode } from '../../src/core/errors.ts';
 import { type CommandSpec, parseModelSpec } from '../../src/core/model-spec.ts';
-import { createCommandProvider } from '../../src/models/command.ts';
 import { MAX_REPLY_BYTES, type ModelReply, type ModelRequest } from '../../src/models/port.ts';
 
 let folder: string;

@@ -3,8 +3,8 @@ import type { Role } from '../../src/core/config.ts';
 import { AgentosError, type Problem, type RetryClass } from '../../src/core/errors.ts';
 import { parseModelSpec, type VendorSpec } from '../../src/core/model-spec.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { createVendorProvider } from '../../src/models/create.ts';
 import type { ModelReply, ModelRequest, ModelRound } from '../../src/models/port.ts';
+import { createVendorProvider } from '../../src/models/vendor.ts';
 import { throughGateway } from '../support/gateway.ts';
 import { type Answer, startVendor, type Vendor } from '../support/vendor/index.ts';
 

@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { LoopOptions } from '../../src/agent/loop.ts';
-import { createBuiltInWriter } from '../../src/agent/loop.ts';
+import { createBuiltInWriter } from '../../src/agent/built-in.ts';
 import type { WriteReply, WriteRequest } from '../../src/agent/port.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { AgentosError, type Problem, type RetryClass } from '../../src/core/errors.ts';
@@ -11,6 +10,8 @@ import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { createVendorProvider } from '../../src/models/vendor.ts';
+import type { VendorAccess } from '../../src/models/vendors.ts';
 import { throughGateway } from '../support/gateway.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';
 import { type Answer, startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
@@ -23,6 +24,8 @@ const SPECS = [
   'openai-compatible:org/model:70b',
 ] as const;
 
+type Options = VendorAccess & Parameters<typeof createBuiltInWriter>[1];
+
 interface Scene {
   repository: TestRepository;
   vendor: Vendor;
@@ -30,7 +33,7 @@ interface Scene {
   /** Signs of life so far. */
   progress: () => number;
   journal: () => Journal;
-  write(options?: Partial<LoopOptions>, request?: Partial<WriteRequest>): Promise<WriteReply>;
+  write(options?: Partial<Options>, request?: Partial<WriteRequest>): Promise<WriteReply>;
 }
 
 /** What the model answers, by the number of results that it has got so far; a function decides for itself. */
@@ -57,18 +60,19 @@ async function scene(spec: string, script: Script, vendorOptions: VendorOptions 
     lines,
     progress: () => progress,
     journal,
-    write: (options = {}, request = {}) =>
-      createBuiltInWriter({
+    write: (options = {}, request = {}) => {
+      const all: Options = {
         spec: parseModelSpec(spec) as VendorSpec,
         token: new Secret(KEY),
         endpoint: vendor.url,
         maxRounds: 10,
         idleTimeoutMs: 20_000,
         ceilingMs: 60_000,
-        costOf: ({ inputTokens, outputTokens }) => inputTokens + 10 * outputTokens,
+        costOf: (_, { inputTokens, outputTokens }) => inputTokens + 10 * outputTokens,
         mask: (text) => text.replaceAll(KEY, '***'),
         ...options,
-      }).write({
+      };
+      return createBuiltInWriter(createVendorProvider(all), all).write({
         step: 'code-1',
         stepId: 'code-1#outer',
         worktree: repository.root,
@@ -83,7 +87,8 @@ async function scene(spec: string, script: Script, vendorOptions: VendorOptions 
         },
         onLine: (line) => lines.push(line),
         ...request,
-      }),
+      });
+    },
   };
 }
 

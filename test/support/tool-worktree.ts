@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { worktreeTools } from '../../src/agent/loop.ts';
-import type { ToolResult } from '../../src/agent/tool.ts';
+import { worktreeTools } from '../../src/agent/built-in.ts';
+import type { ToolResult } from '../../src/agent/tools.ts';
 import { openWorktree, type Worktree } from '../../src/agent/worktree-path.ts';
 import { testFolder } from './folder.ts';
 

@@ -17,9 +17,6 @@ import {
 
 /** Any agent that speaks the Agent Client Protocol, version 1, over its standard streams. Each call is a session. */
 export const acp: Agent = {
-  name: 'acp',
-  program: 'sh',
-  install: 'install a shell',
   folder: null,
   permanentExits: new Set([126, 127]),
   prepare: async (task) => ({

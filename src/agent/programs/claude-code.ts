@@ -5,7 +5,6 @@ import {
   AGENT_RETRIES,
   type Agent,
   type AgentAction,
-  type AgentVerdict,
   type EventReader,
   eventReader,
   failedFor,
@@ -24,9 +23,6 @@ const PERMISSIONS = {
 };
 
 export const claudeCode: Agent = {
-  name: 'claude-code',
-  program: 'claude',
-  install: 'npm install -g @anthropic-ai/claude-code',
   folder: '.claude',
   permanentExits: new Set(),
   prepare: async ({ spec: { model }, may, system, conventions, task, home, endpoint, token, ceilingMs }) => {
@@ -115,7 +111,7 @@ function actionsIn(block: Fields): AgentAction[] {
   }
 }
 
-function failure(event: Fields): AgentVerdict {
+function failure(event: Fields): EventReader['verdict'] {
   const errors = Array.isArray(event['errors']) ? event['errors'].filter((error) => typeof error === 'string') : [];
   return failedFor(textOf(event['result']) ?? (errors.join('; ') || event['subtype']));
 }

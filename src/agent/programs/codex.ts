@@ -23,9 +23,6 @@ const TOKEN_VARIABLE = 'AGENTOS_TOKEN';
 const ARGUMENTS = ['exec', '--json', '--ephemeral', '--skip-git-repo-check', '--color', 'never'];
 
 export const codex: Agent = {
-  name: 'codex',
-  program: 'codex',
-  install: 'npm install -g @openai/codex',
   folder: '.codex',
   permanentExits: new Set([2]),
   async prepare(task) {

@@ -1,53 +1,87 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, revived } from '../../core/errors.ts';
-import type { ModelUse, Usage } from '../../core/money.ts';
+import type { Usage } from '../../core/money.ts';
 import { detailOf } from '../../core/reason.ts';
 import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
+import type { WriteReply } from '../port.ts';
+
+/** A program whose calls go to the gateway with this token. */
+interface Caller {
+  endpoint: string;
+  token: string;
+  idleTimeoutMs: number;
+  signal: AbortSignal;
+  /** A request is in flight, or waits for quota. */
+  onBusy: () => void;
+}
+
+const LONGEST_INTERVAL_MS = 2_000;
+
+/**
+ * Runs a program, and says by the gateway's account what its calls used (null: it made none), and why the last one failed. A
+ * program prints nothing while it waits for an answer or, for up to an hour, for quota; the gateway knows, and limits these
+ * waits. `until` is aborted when the gateway has refused a request and a retry is useless.
+ */
+export async function metered<End>(caller: Caller, run: (until: AbortSignal) => Promise<End>) {
+  const before = await settled(caller);
+  const refused = new AbortController();
+  let looking = false;
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    try {
+      const account = await read(caller);
+      if (account.inFlight > 0) return caller.onBusy();
+      const refusal = newRefusal(before, account);
+      if (refusal?.code === 'over-budget' || refusal?.retry === 'quota') refused.abort(refusal);
+    } catch {
+      // No sign of life: the idle timeout ends the call.
+    } finally {
+      looking = false;
+    }
+  };
+  const timer = setInterval(() => void look(), Math.min(LONGEST_INTERVAL_MS, Math.max(20, caller.idleTimeoutMs / 4)));
+  const end = await run(AbortSignal.any([caller.signal, refused.signal])).finally(() => clearInterval(timer));
+  const after = await settled(caller);
+  const used = after.calls === before.calls ? null : usedBetween(before, after);
+  return { end, used, refusal: newRefusal(before, after) };
+}
 
 const MOST_MS = 10_000;
+
+async function read({ endpoint, token, signal }: Caller): Promise<Account> {
+  try {
+    const response = await fetch(new URL(ACCOUNT_PATH, endpoint), {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]),
+    });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return (await response.json()) as Account;
+  } catch (error) {
+    signal.throwIfAborted();
+    const detail = detailOf(error instanceof Error ? error.message : String(error), token);
+    const problem = { code: 'provider-unreachable', provider: 'gateway', detail } as const;
+    throw new AgentosError(problem, { retry: 'transient', cause: error });
+  }
+}
 
 /** The gateway counts a call shortly after its client has gone. */
 const COUNTING_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 
-/** Reads the gateway's account of the item with this token. */
-export function createAccountReader(endpoint: string, token: string) {
-  const url = new URL(ACCOUNT_PATH, endpoint);
-  const read = async (signal: AbortSignal): Promise<Account> => {
-    try {
-      const response = await fetch(url, {
-        headers: { authorization: `Bearer ${token}` },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]),
-      });
-      if (!response.ok) throw new Error(`status ${response.status}`);
-      return (await response.json()) as Account;
-    } catch (error) {
-      signal.throwIfAborted();
-      const detail = detailOf(error instanceof Error ? error.message : String(error), token);
-      const problem = { code: 'provider-unreachable', provider: 'gateway', detail } as const;
-      throw new AgentosError(problem, { retry: 'transient', cause: error });
-    }
-  };
-  return {
-    read,
-    /** Waits until no call is in flight, or too long. */
-    async settled(signal: AbortSignal): Promise<Account> {
-      let account = await read(signal);
-      for (let waitedMs = 0; account.inFlight > 0 && waitedMs < COUNTING_MS; waitedMs += LOOK_EVERY_MS) {
-        await sleep(LOOK_EVERY_MS, undefined, { signal });
-        account = await read(signal);
-      }
-      return account;
-    },
-  };
+/** Waits until no call is in flight, or too long. */
+async function settled(caller: Caller): Promise<Account> {
+  let account = await read(caller);
+  for (let waitedMs = 0; account.inFlight > 0 && waitedMs < COUNTING_MS; waitedMs += LOOK_EVERY_MS) {
+    await sleep(LOOK_EVERY_MS, undefined, { signal: caller.signal });
+    account = await read(caller);
+  }
+  return account;
 }
 
-/** What was used between two readings. */
-export function usedBetween(
-  before: Account,
-  after: Account,
-): { usage: Usage; costUsd: number | null; models: ModelUse[] } {
+function usedBetween(before: Account, after: Account): Omit<WriteReply, 'text' | 'metered'> {
   return {
+    answered: after.answered,
     usage: usageBetween(before.usage, after.usage),
     costUsd: after.unpriced > before.unpriced ? null : after.costUsd - before.costUsd,
     models: after.models.flatMap((use) => {
@@ -69,48 +103,7 @@ function usageBetween(before: Usage, after: Usage): Usage {
   };
 }
 
-const LONGEST_INTERVAL_MS = 2_000;
-
-interface GatewayWatch {
-  idleTimeoutMs: number;
-  read: () => Promise<Account>;
-  /** At the start of the call. */
-  before: Account;
-  /** A request of the agent is in flight, or waits for quota. */
-  onBusy: () => void;
-  /** The gateway refused a request, and a retry is useless. */
-  onRefused: (error: AgentosError) => void;
-}
-
-/**
- * An agent prints nothing while it waits for an answer or, for up to an hour, for quota; the gateway knows, and limits these
- * waits. Returns the function that stops the watch.
- */
-export function watchGateway({ idleTimeoutMs, read, before, onBusy, onRefused }: GatewayWatch): () => void {
-  let looking = false;
-  const look = async (): Promise<void> => {
-    if (looking) return;
-    looking = true;
-    try {
-      const account = await read();
-      if (account.inFlight > 0) return onBusy();
-      const refusal = newRefusal(before, account);
-      if (refusal !== null && isFinal(refusal)) onRefused(refusal);
-    } catch {
-      // No sign of life: the idle timeout ends the call.
-    } finally {
-      looking = false;
-    }
-  };
-  const timer = setInterval(() => void look(), Math.min(LONGEST_INTERVAL_MS, Math.max(20, idleTimeoutMs / 4)));
-  return () => clearInterval(timer);
-}
-
 /** The gateway's last refusal, if it is newer than `before`. */
-export function newRefusal(before: Account, after: Account): AgentosError | null {
+function newRefusal(before: Account, after: Account): AgentosError | null {
   return after.refusal === null || after.refusals === before.refusals ? null : revived(after.refusal);
-}
-
-function isFinal({ code, retry }: AgentosError): boolean {
-  return code === 'over-budget' || retry === 'quota';
 }

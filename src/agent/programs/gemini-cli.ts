@@ -61,9 +61,6 @@ function ownSettings(worktree: string, around: boolean): string | null {
 const PERMANENT_EXITS = new Set([41, 42, 44, 52]);
 
 export const geminiCli: Agent = {
-  name: 'gemini-cli',
-  program: 'gemini',
-  install: 'npm install -g @google/gemini-cli',
   folder: '.gemini',
   permanentExits: PERMANENT_EXITS,
   async prepare({ spec: { model }, may, system, conventions, task, worktree, home, endpoint, token }) {

@@ -17,9 +17,6 @@ const PERMISSIONS = {
 };
 
 export const opencode: Agent = {
-  name: 'opencode',
-  program: 'opencode',
-  install: 'npm install -g opencode-ai',
   folder: '.config/opencode',
   permanentExits: new Set(),
   async prepare(task) {

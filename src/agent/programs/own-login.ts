@@ -3,13 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentName } from '../../core/model-spec.ts';
 import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
-
-/** Agents that use the login of the person who runs us, instead of a key. */
-export interface OwnLogins {
-  agents: readonly AgentName[];
-  /** Shared by all repositories of the person: an account serves one call at a time. */
-  locks: string;
-}
+import type { OwnLogins } from '../create.ts';
 
 /** They say where an agent has its login. */
 const VARIABLES = [
@@ -44,18 +38,19 @@ export function placesOfLogin(command: string): string[] {
 
 const LOOK_EVERY_MS = 200;
 
-/** Waits for the account without a limit. Returns the function that releases it. */
-export async function takeLogin(
+/** Waits for the account without a limit, since it serves one call at a time. */
+export async function withLogin<End>(
   { locks }: OwnLogins,
   agent: AgentName,
   { signal, alive }: { signal: AbortSignal; alive: () => void },
-): Promise<() => void> {
+  run: () => Promise<End>,
+): Promise<End> {
   await makeFolder(locks);
   const path = join(locks, `login-${agent}.lock`);
   for (;;) {
     // The first call removes a stale lock.
     const lock = tryLock(path) ?? tryLock(path);
-    if (lock !== null) return () => lock.release();
+    if (lock !== null) return await run().finally(() => lock.release());
     alive();
     await sleep(LOOK_EVERY_MS, undefined, { signal });
   }

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { createActionLines, logLinesOf } from '../transcript.ts';
 import type { EventReader } from './agent.ts';
 import { createClaudeReader } from './claude-code.ts';
 import { createCodexReader } from './codex.ts';
 import { createGeminiReader } from './gemini-cli.ts';
 import { createOpencodeReader } from './opencode.ts';
-import { createActionLines, logLinesOf } from './transcript-lines.ts';
 
 /** What the real programs wrote against a loopback vendor. */
 function recorded(name: string): string[] {

@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { missingAgent } from '../../agent/programs/agents.ts';
+import { missingAgent } from '../../agent/create.ts';
 import type { Role } from '../../core/config.ts';
 import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';

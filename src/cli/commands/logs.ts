@@ -59,16 +59,15 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
 
 /** Prints what agents did for the item, from the newest run that has transcripts of it. */
 async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) => string): Promise<number> {
-  const { readTranscript, transcriptFiles } = await import('../../agent/transcript.ts');
-  const { transcriptLines } = await import('../../agent/programs/transcript-lines.ts');
+  const { readTranscript, transcriptFiles, transcriptLines } = await import('../../agent/transcript.ts');
   const newest = await newestInRuns(paths, (run) =>
     WORKFLOWS.flatMap((workflow) => transcriptFiles(run.transcripts(workflow, id))),
   );
   if (newest === null) throw new AgentosError({ code: 'log-missing', id, of: 'agent' });
   for (const file of newest.files) {
     if (!isRead()) break;
-    const lines = transcriptLines(await readTranscript(file)).map((line) => `${printable(mask(line))}\n`);
-    process.stdout.write(lines.join(''));
+    const lines = await transcriptLines(await readTranscript(file));
+    process.stdout.write(lines.map((line) => `${printable(mask(line))}\n`).join(''));
   }
   return EXIT.ok;
 }

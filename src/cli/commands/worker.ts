@@ -1,6 +1,6 @@
 import { availableParallelism, hostname } from 'node:os';
 import { join } from 'node:path';
-import { AGENTS, missingAgent } from '../../agent/programs/agents.ts';
+import { AGENT_PROGRAMS, missingAgent } from '../../agent/create.ts';
 import { usageError } from '../../core/errors.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { MAX_PARALLEL } from '../../core/plan.ts';
@@ -69,7 +69,7 @@ export async function workerCommand(flags: WorkerFlags): Promise<number> {
 /** Tags for the installed agents: an item whose model is an agent needs a machine that has it. */
 async function agentsHere(env: Record<string, string>): Promise<string[]> {
   const found: string[] = [];
-  for (const name of Object.keys(AGENTS)) {
+  for (const name of Object.keys(AGENT_PROGRAMS)) {
     if (name !== 'acp' && (await missingAgent(name, env['PATH'])) === null) found.push(name);
   }
   return found;

@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
-import { transcriptLines } from '../../agent/programs/transcript-lines.ts';
-import { readTranscript, transcriptFiles } from '../../agent/transcript.ts';
+import { readTranscript, transcriptFiles, transcriptLines } from '../../agent/transcript.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { ITEM_STATUSES, type ItemStatus } from '../../core/item.ts';
@@ -155,7 +154,8 @@ async function transcriptOf(
   const workflow = WORKFLOWS.find((one) => one === stage);
   if (!isRunId(runId) || workflow === undefined || !isItemId(id)) return null;
   const file = transcriptFiles(paths.run(runId).transcripts(workflow, id))[Number(index)];
-  return file === undefined ? null : transcriptLines(await readTranscript(file)).slice(0, MOST_TRANSCRIPT_LINES);
+  if (file === undefined) return null;
+  return (await transcriptLines(await readTranscript(file))).slice(0, MOST_TRANSCRIPT_LINES);
 }
 
 /** Masks keys, tokens, and every variable of our environment that is named like a secret. */

@@ -2,9 +2,17 @@ import { LONGEST_MS } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { CommandSpec } from '../core/model-spec.ts';
 import { detailOf, reasonIn } from '../core/reason.ts';
+import {
+  type CallOptions,
+  MAX_REPLY_BYTES,
+  type Provider,
+  promptText,
+  UNMETERED,
+  withinBounds,
+} from '../models/port.ts';
 import type { ProgramEnd, ProgramOptions } from '../process/program.ts';
 import { runTaggedProgram } from '../process/remains.ts';
-import { type CallOptions, MAX_REPLY_BYTES, type Provider, promptText, UNMETERED, withinBounds } from './port.ts';
+import type { Writer } from './port.ts';
 
 export type CommandOptions = Omit<CallOptions, 'token' | 'endpointOf'>;
 
@@ -17,7 +25,7 @@ interface CommandCall extends Pick<ProgramOptions, 'cwd' | 'env' | 'onLine' | 'k
 }
 
 /** Runs a user's command within its bounds. Throws if it fails. */
-export function runCommand(
+function runCommand(
   { command, text: spec }: CommandSpec,
   { sandbox: open, onGroup, mask, ...limits }: CommandOptions,
   { may, prompt, signal, onProgress, ...call }: CommandCall,
@@ -83,5 +91,28 @@ export function createCommandProvider(
         if (text.trim() === '') throw new AgentosError({ code: 'reply-empty', provider }, { retry: 'transient' });
         return { text, asked: provider, substituted: false, ...UNMETERED };
       }),
+  };
+}
+
+/** A shell command as implementer: the task on stdin; the files that it changes are its work. */
+export function createCommandWriter(spec: CommandSpec, options: CommandOptions): Writer {
+  return {
+    spec: spec.text,
+    isModel: true,
+    writesByItself: true,
+    async write({ worktree, system, task, item, phase, signal, onProgress, onLine }) {
+      await runCommand(spec, options, {
+        may: 'write',
+        cwd: worktree,
+        env: { ...options.env, AGENTOS_PHASE: phase, AGENTOS_ITEM: item },
+        prompt: promptText([{ text: system }, { text: task }]),
+        signal,
+        // Its output is logged line by line.
+        keepBytes: 0,
+        onProgress,
+        onLine,
+      });
+      return { text: '', ...UNMETERED, costUsd: null };
+    },
   };
 }

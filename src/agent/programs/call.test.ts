@@ -2,7 +2,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
-import { readConventions } from './conventions.ts';
+import { readConventions } from './call.ts';
 
 test('each guide is there once, with its name; a copy of another and a link that leads out are not', async () => {
   const outside = await testFolder();

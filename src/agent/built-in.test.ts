@@ -1,7 +1,7 @@
 import { link, lstat, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { toolWorktree } from '../../../test/support/tool-worktree.ts';
+import { toolWorktree } from '../../test/support/tool-worktree.ts';
 
 describe('write', () => {
   test('makes folders, replaces files and keeps the executable bit', async () => {

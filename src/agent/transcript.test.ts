@@ -2,13 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createTranscripts, readTranscript, transcriptFiles } from '../transcript.ts';
-import { transcriptLines } from './transcript-lines.ts';
+import { openTranscript, readTranscript, transcriptFiles, transcriptLines } from './transcript.ts';
 
 const startOf = (agent: string) => ({ type: 'agentos-start', step: 'code-1', agent, at: 'now' });
 
-test('Claude Code: what it said, wrote and ran, and what came back', () => {
-  const lines = transcriptLines([
+test('Claude Code: what it said, wrote and ran, and what came back', async () => {
+  const lines = await transcriptLines([
     { type: 'agentos-start', step: 'code-1', agent: 'claude-code', at: '2026-11-16T06:00:00.000Z' },
     { type: 'system', subtype: 'init' },
     {
@@ -40,9 +39,9 @@ test('Claude Code: what it said, wrote and ran, and what came back', () => {
   ]);
 });
 
-test('Codex: a command with its output, changed files, a failure', () => {
+test('Codex: a command with its output, changed files, a failure', async () => {
   const command = { type: 'command_execution', command: 'ls', aggregated_output: 'a\nb\n', exit_code: 0 };
-  const [, ...lines] = transcriptLines([
+  const [, ...lines] = await transcriptLines([
     startOf('codex'),
     { type: 'item.started', item: { ...command, aggregated_output: '' } },
     { type: 'item.completed', item: command },
@@ -53,8 +52,8 @@ test('Codex: a command with its output, changed files, a failure', () => {
   expect(lines).toEqual(['> exec ls', '  < a', '  < b', '> add a', 'Done.', '! no more']);
 });
 
-test('Gemini CLI: text in pieces is put together', () => {
-  const [, ...lines] = transcriptLines([
+test('Gemini CLI: text in pieces is put together', async () => {
+  const [, ...lines] = await transcriptLines([
     startOf('gemini-cli:gemini-3'),
     { type: 'message', role: 'user', content: 'The task' },
     { type: 'message', role: 'assistant', content: 'I re', delta: true },
@@ -66,14 +65,15 @@ test('Gemini CLI: text in pieces is put together', () => {
   expect(lines).toEqual(['I read it.', '> read_file a.ts', '  < ! not there', 'The end.']);
 });
 
-test('opencode: as the real program wrote it', () => {
-  const file = new URL('../../../test/fixtures/agents/opencode-done.jsonl', import.meta.url);
+test('opencode: as the real program wrote it', async () => {
+  const file = new URL('../../test/fixtures/agents/opencode-done.jsonl', import.meta.url);
   const events = readFileSync(file, 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
   const failed = { type: 'error', error: { name: 'UnknownError', data: { message: 'no quota' } } };
-  expect(transcriptLines([startOf('opencode'), ...events, failed]).slice(1)).toEqual([
+  const [, ...lines] = await transcriptLines([startOf('opencode'), ...events, failed]);
+  expect(lines).toEqual([
     'On with it.',
     '> write /worktree/new.txt',
     '  | hello',
@@ -87,12 +87,12 @@ test('opencode: as the real program wrote it', () => {
   ]);
 });
 
-test('an ACP agent: text in pieces, a call with what came back, one that failed', () => {
+test('an ACP agent: text in pieces, a call with what came back, one that failed', async () => {
   const update = (body: object) => ({ jsonrpc: '2.0', method: 'session/update', params: { update: body } });
   const chunk = (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
   const call = (toolCallId: string, more: object) => update({ sessionUpdate: 'tool_call_update', toolCallId, ...more });
   const content = [{ type: 'content', content: { type: 'text', text: 'two lines\nof it' } }];
-  const [, ...lines] = transcriptLines([
+  const [, ...lines] = await transcriptLines([
     startOf('acp:agent --acp'),
     { jsonrpc: '2.0', id: 1, result: { sessionId: 's' } },
     chunk('I re'),
@@ -116,20 +116,20 @@ test('an ACP agent: text in pieces, a call with what came back, one that failed'
 test('an ACP agent’s events, which have no type, are read from the file of its transcript', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agentos-transcript-'));
   try {
-    const transcript = createTranscripts(folder, (text) => text)({ step: 'draft', agent: 'acp:agent' });
+    const transcript = openTranscript(folder, (text) => text, { step: 'draft', agent: 'acp:agent' });
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'I read it.' } };
     transcript.add(JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { update } }));
     await transcript.close();
     const [file = ''] = transcriptFiles(folder);
-    expect(transcriptLines(await readTranscript(file))).toContain('I read it.');
+    expect(await transcriptLines(await readTranscript(file))).toContain('I read it.');
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
 
-test('the built-in agent: its rounds; a long result is cut', () => {
+test('the built-in agent: its rounds; a long result is cut', async () => {
   const text = Array.from({ length: 50 }, (_, index) => `line ${index}`).join('\n');
-  const lines = transcriptLines([
+  const lines = await transcriptLines([
     { type: 'agentos-answer', round: 1, text: 'Look.', calls: [{ name: 'read', input: '{"path":"a.ts"}' }] },
     { type: 'agentos-result', name: 'read', ok: true, text },
   ]);

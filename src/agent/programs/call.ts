@@ -10,15 +10,15 @@ import { type Provider, promptText, UNMETERED, withinBounds } from '../../models
 import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
 import { findProgram, interpreted, type ProgramEnd, type ProgramOptions } from '../../process/program.ts';
 import { runTaggedProgram } from '../../process/remains.ts';
-import type { AgentOptions } from '../create.ts';
+import { AGENT_PROGRAMS, type AgentOptions } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
-import type { Transcript } from '../transcript.ts';
-import type { Agent, AgentStart, AgentTask, Dialogue, EventReader } from './agent.ts';
-import { AGENTS } from './agents.ts';
-import { readConventions } from './conventions.ts';
-import { createAccountReader, newRefusal, usedBetween, watchGateway } from './gateway-account.ts';
-import { placesOfLogin, takeLogin, withOwnHome } from './own-login.ts';
-import { createActionLines, logLinesOf } from './transcript-lines.ts';
+import { NotDone } from '../tools.ts';
+import { createActionLines, logLinesOf, openTranscript, type Transcript } from '../transcript.ts';
+import { readableWorktree } from '../worktree-files.ts';
+import { openWorktree } from '../worktree-path.ts';
+import { AGENTS, type AgentStart, type AgentTask, CONVENTIONS, type Dialogue, type EventReader } from './agent.ts';
+import { metered } from './gateway-account.ts';
+import { placesOfLogin, withLogin, withOwnHome } from './own-login.ts';
 
 const TRY_OUT_MS = 30_000;
 const KEPT_LINES = 20;
@@ -89,16 +89,17 @@ function callAgent(spec: AgentSpec, options: AgentOptions, request: AgentCall): 
 }
 
 async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCall): Promise<WriteReply> {
-  const { home, caches, env, onGroup, idleTimeoutMs, ceilingMs } = options;
-  const { worktree, may, signal, onProgress } = request;
-  const agent = AGENTS[spec.provider];
+  const { home, env, onGroup, idleTimeoutMs, transcripts } = options;
+  const { worktree, may, step, signal, onProgress } = request;
+  const agent = await AGENTS[spec.provider]();
+  const { program } = AGENT_PROGRAMS[spec.provider];
   const token = options.token.reveal();
   const login = options.ownLogins?.agents.includes(spec.provider) ? options.ownLogins : null;
   const endpoint = login === null ? endpointFor(spec, options) : null;
   // A program of that name in the repository is not the installed agent.
-  const file = await findProgram(agent.program, env['PATH'], worktree);
-  if (file === null) throw missing(agent);
-  const program = await interpreted(file, env['PATH'], worktree);
+  const file = await findProgram(program, env['PATH'], worktree);
+  if (file === null) throw missing(spec);
+  const command = await interpreted(file, env['PATH'], worktree);
   const ownEnv = login === null ? { ...env, HOME: home } : withOwnHome(env);
   const sandbox = await options.sandbox?.({
     worktree,
@@ -106,7 +107,7 @@ async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCa
     env: ownEnv,
     command: spec.command ?? undefined,
     network: login !== null ? ['host'] : spec.command === null ? ['gateway'] : ['gateway', 'models'],
-    own: login === null ? [] : placesOfLogin(spec.command ?? agent.program),
+    own: login === null ? [] : placesOfLogin(spec.command ?? program),
   });
   const mask = (text: string): string => options.mask(token === '' ? text : text.replaceAll(token, MASK));
   const run = (
@@ -115,7 +116,7 @@ async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCa
   ): Promise<ProgramEnd> =>
     runTaggedProgram({
       ...how,
-      command: [...program, ...args],
+      command: [...command, ...args],
       cwd: worktree,
       env: { ...ownEnv, ...added },
       sandbox,
@@ -129,23 +130,21 @@ async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCa
   await makeFolder(home);
   if (agent.folder !== null) await removeFolder(await makeOwnFolder(home, agent.folder), home);
   const start = await agent.prepare({
+    ...options,
     ...request,
     spec,
     conventions: await readConventions(worktree),
-    home,
-    caches,
-    env,
     endpoint,
     endpointOf: login === null ? options.endpointOf : () => undefined,
     token,
-    ceilingMs,
     tryOut: (args, added) => run({ args: [...args], env: { ...added } }, { input: '', signal, timeoutMs: TRY_OUT_MS }),
   });
   for (const note of start.notes ?? []) request.onLine(note);
 
   const { input } = start;
   const reader = typeof input === 'string' ? agent.createReader() : input.reader;
-  const transcript = options.transcripts?.({ step: request.step, agent: spec.text });
+  const transcript =
+    transcripts === undefined ? undefined : openTranscript(transcripts, mask, { step, agent: spec.text });
   const listener = createListener(reader, (line) => request.onLine(mask(line)), transcript, request);
   const work = async (until: AbortSignal): Promise<ProgramEnd> => {
     const how = { onLine: listener.onLine, timeoutMs: LONGEST_MS };
@@ -159,31 +158,51 @@ async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCa
       await transcript?.close();
     }
   };
-  const isDone = (end: ProgramEnd): boolean => end.exitCode === 0 && reader.verdict?.is === 'done';
-  const text = (): string => mask(reader.lastWords.trim());
-  if (endpoint === null) {
-    const release = login === null ? null : await takeLogin(login, spec.provider, { signal, alive: onProgress });
-    const end = await work(signal).finally(() => release?.());
-    if (!isDone(end)) throw failed(agent, end, reader, listener, mask);
-    return { text: text(), ...UNMETERED, costUsd: null };
-  }
-  const account = createAccountReader(endpoint, token);
-  const before = await account.settled(signal);
-  const refused = new AbortController();
-  const stopWatching = watchGateway({
-    idleTimeoutMs,
-    read: () => account.read(signal),
-    before,
-    onBusy: onProgress,
-    onRefused: (error) => refused.abort(error),
-  });
-  const end = await work(AbortSignal.any([signal, refused.signal])).finally(stopWatching);
-  const after = await account.settled(signal);
-  if (!isDone(end)) throw newRefusal(before, after) ?? failed(agent, end, reader, listener, mask);
+  const unmetered = (): Promise<ProgramEnd> =>
+    login === null ? work(signal) : withLogin(login, spec.provider, { signal, alive: onProgress }, () => work(signal));
+  const { end, used, refusal } =
+    endpoint === null
+      ? { end: await unmetered(), used: null, refusal: null }
+      : await metered({ endpoint, token, idleTimeoutMs, signal, onBusy: onProgress }, work);
+  if (end.exitCode !== 0 || reader.verdict?.is !== 'done')
+    throw refusal ?? failed(spec, end, reader.verdict, listener, { mask, permanentExits: agent.permanentExits });
+  const text = mask(reader.lastWords.trim());
+  if (used !== null) return { text, metered: true, ...used };
   // An agent whose vendor is not known may have called it directly.
-  if (after.calls === before.calls && spec.vendor === null) return { text: text(), ...UNMETERED, costUsd: null };
-  if (after.calls === before.calls) throw new AgentosError({ code: 'agent-unmetered', agent: agent.name });
-  return { text: text(), answered: after.answered, metered: true, ...usedBetween(before, after) };
+  if (endpoint !== null && spec.vendor !== null)
+    throw new AgentosError({ code: 'agent-unmetered', agent: spec.provider });
+  return { text, ...UNMETERED, costUsd: null };
+}
+
+/** Null: no vendor has a key, and the agent may not need one. */
+function endpointFor({ vendor, text }: AgentSpec, { endpointOf }: AgentOptions): string | null {
+  const endpoints = (vendor === null ? VENDORS : [vendor]).map(endpointOf);
+  const endpoint = endpoints.find((each) => each !== undefined);
+  if (endpoint !== undefined) return endpoint;
+  if (vendor === null) return null;
+  throw new AgentosError({ code: 'internal', detail: `the gateway has no endpoint for ${text}` });
+}
+
+/** Claude Code gets them as an argument, whose length is limited. */
+const MOST_CONVENTIONS_CHARS = 30_000;
+
+/** The repository's guides, for agents that must not read its settings, and so don't read its guides by themselves. */
+export async function readConventions(directory: string): Promise<string> {
+  const files = readableWorktree(await openWorktree(directory));
+  const found = new Map<string, string>();
+  for (const path of CONVENTIONS) {
+    try {
+      const { text } = await files.read(path);
+      // One is often a link to another, or a copy.
+      if (text.trim() !== '' && ![...found.values()].includes(text)) found.set(path, text);
+    } catch (error) {
+      if (!(error instanceof NotDone)) throw error;
+    }
+  }
+  if (found.size === 0) return '';
+  const shown = [...found].map(([path, text]) => `## ${path}\n\n${text.trim()}`);
+  const all = ['How this repository wants to be worked on, in its own words:', ...shown];
+  return all.join('\n\n').slice(0, MOST_CONVENTIONS_CHARS);
 }
 
 /** Runs a program for a dialogue, and kills it when the dialogue is over: then its exit code means nothing. */
@@ -250,34 +269,25 @@ function createListener(
 }
 
 function failed(
-  agent: Agent,
+  spec: AgentSpec,
   { exitCode, signal, missing: neverRan }: ProgramEnd,
-  { verdict }: EventReader,
+  verdict: EventReader['verdict'],
   { began, stray }: Listener,
-  mask: (text: string) => string,
+  { mask, permanentExits }: { mask: (text: string) => string; permanentExits: ReadonlySet<number> },
 ): AgentosError {
   // For a command, the shell says what is missing.
-  if (neverRan && agent.name !== 'acp') return missing(agent);
+  if (neverRan && spec.command === null) return missing(spec);
   const silent = exitCode === 0 && verdict === null ? 'it ended without a result; ' : '';
   const why = verdict?.is === 'failed' ? verdict.why : `${silent}${reasonIn(stray.join('\n'))}`;
   // An agent that exits before its first event has wrong arguments or settings, which a retry does not change.
   const neverBegan = !began && signal === null && exitCode !== 0;
-  const permanent = neverBegan || (exitCode !== null && agent.permanentExits.has(exitCode));
+  const permanent = neverBegan || (exitCode !== null && permanentExits.has(exitCode));
   return new AgentosError(
-    { code: 'agent-failed', agent: agent.name, exitCode, signal, detail: detailOf(mask(why)) },
+    { code: 'agent-failed', agent: spec.provider, exitCode, signal, detail: detailOf(mask(why)) },
     { retry: permanent ? 'permanent' : 'transient' },
   );
 }
 
-function missing({ name, program, install }: Agent): AgentosError {
-  return new AgentosError({ code: 'agent-missing', agent: name, program, install });
-}
-
-/** Null: no vendor has a key, and the agent may not need one. */
-function endpointFor({ vendor, text }: AgentSpec, { endpointOf }: AgentOptions): string | null {
-  const endpoints = (vendor === null ? VENDORS : [vendor]).map(endpointOf);
-  const endpoint = endpoints.find((each) => each !== undefined);
-  if (endpoint !== undefined) return endpoint;
-  if (vendor === null) return null;
-  throw new AgentosError({ code: 'internal', detail: `the gateway has no endpoint for ${text}` });
+function missing({ provider }: AgentSpec): AgentosError {
+  return new AgentosError({ code: 'agent-missing', agent: provider, ...AGENT_PROGRAMS[provider] });
 }
