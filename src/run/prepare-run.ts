@@ -98,12 +98,8 @@ export async function sweep(project: Project, plan: Plan): Promise<void> {
   // Most runs find nothing, and don't load the code that looks more closely.
   const found = await Promise.all([...folders.map(namesIn), staleTemporaryFiles(paths)]);
   if (found.every((names) => names.length === 0)) return;
-  const { leftovers, removeAll } = await import('./clean/clean.ts');
-  const open = new Set(plan.items.filter(isOpen).map(keyOf));
-  await leftovers(project, open).then(
-    ({ candidates }) => removeAll(project, candidates, false),
-    () => undefined,
-  );
+  const { sweepLeftovers } = await import('./clean/clean.ts');
+  await sweepLeftovers(project, new Set(plan.items.filter(isOpen).map(keyOf))).catch(() => undefined);
 }
 
 /** Removes the reading worktrees that no process uses. */

@@ -3,9 +3,9 @@ import { EXIT } from '../../core/exit-code.ts';
 import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
-import type { CleanEntry } from '../../run/clean/candidate.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard, implementedBranches } from '../../run/clean/discard.ts';
+import type { CleanEntry } from '../../run/clean/worktrees.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 import { saysYes } from './trust.ts';
 

@@ -12,8 +12,8 @@ import type { Worktree } from '../../git/worktree/worktree.ts';
 import { lockItem } from '../../process/lock.ts';
 import { parseIssue } from '../../source/directory.ts';
 import { openProject } from '../project.ts';
-import type { Cleaned } from './candidate.ts';
 import { clean } from './clean.ts';
+import type { Cleaned } from './worktrees.ts';
 
 const ID = parseItemId('42');
 const NOW = Date.now();

@@ -2,74 +2,82 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, systemCode } from '../../core/errors.ts';
-import { endedWell, itemOfKey } from '../../core/item.ts';
-import type { Paths } from '../../core/paths.ts';
+import { endedWell, type Item, itemOfKey, keyOf } from '../../core/item.ts';
+import { type Paths, STAGES, type WorkflowName } from '../../core/paths.ts';
 import { messageOf } from '../../core/wording.ts';
-import { inGitQueue } from '../../git/locks.ts';
 import { removePins } from '../../git/worktree/trees.ts';
+import { deleteDatabase } from '../../journal/database-files.ts';
+import { inspectJournal } from '../../journal/inspect.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
-import { isLockStale, livingHolder, lockItem, readHolder, workedOnBy } from '../../process/lock.ts';
+import { isLockStale, livingHolder, lockItem, readHolder, tryLock, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
+import { pipelineNamed } from '../batches/pipelines.ts';
 import { readRun, runIds } from '../history/run-history.ts';
+import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
-import { type Candidate, type Cleaned, candidate } from './candidate.ts';
-import { checkpointsOf, doneOf, modifiedMs, RECENT_MS, reusableOf } from './checkpoints.ts';
-import { worktreesOf } from './worktrees.ts';
-
-interface CleanOptions {
-  dryRun: boolean;
-  /** Remove caches too. */
-  caches: boolean;
-}
+import {
+  busyWith,
+  type Candidate,
+  type Cleaned,
+  candidate,
+  isOld,
+  modifiedMs,
+  RECENT_MS,
+  worktreesOf,
+} from './worktrees.ts';
 
 /**
  * Removes what is done and what belongs to nothing. Keeps, with the reason, what a process works on, what an unfinished item could
  * resume from, and files that are in no commit.
  */
-export async function clean(project: Project, { dryRun, caches }: CleanOptions): Promise<Cleaned> {
-  const { candidates, worktrees, isNeeded } = await leftovers(project, new Set());
+export async function clean(project: Project, how: { dryRun: boolean; caches: boolean }): Promise<Cleaned> {
+  const found = await leftoversOf(project, () => true);
   const all = [
-    ...candidates,
-    ...(await reusableOf(project)),
-    ...(await undoneOf(project, worktrees)),
-    ...(await pinsOf(project, isNeeded)),
+    ...found,
+    ...(await undoneOf(project, keptWorktrees(found))),
+    ...(await pinsOf(project, found)),
     ...(await runsOf(project)),
-    ...(await cachesOf(project, caches)),
+    ...(await cachesOf(project, how.caches)),
     ...(await abandonedOf(project)),
   ];
-  return removeAll(project, all, dryRun);
+  return removeAll(project, all, how.dryRun);
 }
 
-interface Leftovers {
-  candidates: Candidate[];
-  /** Names of the worktrees that are kept. */
-  worktrees: ReadonlySet<string>;
-  /** Whether a candidate needs the pins of this name. */
-  isNeeded: (name: string) => boolean;
+/** Removes what killed runs left behind, without looking at the items with these keys. */
+export async function sweepLeftovers(project: Project, except: ReadonlySet<string>): Promise<void> {
+  const found = await leftoversOf(project, (name) => !except.has(name));
+  // Old answers are only thrown away by a person.
+  const isReused = ({ entry: { kind }, item }: Candidate): boolean =>
+    kind === 'checkpoint' && item !== null && REUSED[item.workflow] !== undefined;
+  await removeAll(
+    project,
+    found.filter((one) => !isReused(one)),
+    false,
+  );
 }
 
-/** What killed runs leave behind, without the items of these keys. */
-export async function leftovers(project: Project, except: ReadonlySet<string>): Promise<Leftovers> {
-  const isWanted = (name: string): boolean => !except.has(name);
-  const found = await worktreesOf(project, isWanted);
-  const worktrees = new Set(found.filter(({ remove }) => remove === null).map(({ entry }) => entry.name));
-  const checkpoints = await checkpointsOf(project, worktrees, isWanted);
-  const candidates = [
-    ...found,
-    ...checkpoints,
-    ...(await homesOf(project, worktrees, isWanted)),
-    ...(await locksOf(project, isWanted)),
-    ...(await temporaryFilesOf(project)),
+async function leftoversOf(project: Project, isWanted: (name: string) => boolean): Promise<Candidate[]> {
+  const { paths } = project;
+  const worktrees = await worktreesOf(project, isWanted);
+  const temporary = await staleTemporaryFiles(paths);
+  return [
+    ...worktrees,
+    ...(await checkpointsOf(project, keptWorktrees(worktrees), isWanted)),
+    ...(await homesOf(paths, keptWorktrees(worktrees))).filter(({ entry }) => isWanted(entry.name)),
+    ...(await locksOf(paths, isWanted)),
+    ...temporary.map((path) =>
+      candidate('unfinished', path, 'the process that wrote it is gone', () => rm(path, { force: true })),
+    ),
   ];
-  const isNeeded = (name: string): boolean =>
-    // The pins of a worktree that is removed are removed with it.
-    found.some(({ entry }) => entry.name === name) ||
-    checkpoints.some(({ entry, remove }) => remove === null && entry.name.replace(/\.db.*$/, '') === name);
-  return { candidates, worktrees, isNeeded };
+}
+
+function keptWorktrees(candidates: readonly Candidate[]): ReadonlySet<string> {
+  const kept = candidates.filter(({ entry, remove }) => entry.kind === 'worktree' && remove === null);
+  return new Set(kept.map(({ entry }) => entry.name));
 }
 
 /** Keeps what can't be removed, with the reason. */
-export async function removeAll({ paths }: Project, candidates: Candidate[], dryRun: boolean): Promise<Cleaned> {
+async function removeAll({ paths }: Project, candidates: Candidate[], dryRun: boolean): Promise<Cleaned> {
   const result: Cleaned = { removed: [], kept: [] };
   for (const { entry, item, remove } of candidates) {
     if (remove === null) {
@@ -94,18 +102,73 @@ export async function removeAll({ paths }: Project, candidates: Candidate[], dry
   return result;
 }
 
-async function homesOf(
-  { paths }: Project,
+/** What a later command uses the checkpoint for, if it is not that of a stage. It is never done, so only an old one is removed. */
+const REUSED: Partial<Record<WorkflowName, string>> = {
+  eval: 'the next evaluation reuses its answers',
+  react: 'the next reaction to its pull request resumes from it',
+  land: 'the next landing reuses its steps',
+};
+
+async function checkpointsOf(
+  project: Project,
   worktrees: ReadonlySet<string>,
   isWanted: (name: string) => boolean,
 ): Promise<Candidate[]> {
-  return (await namesIn(paths.homes)).filter(isWanted).map((name) => {
+  const { paths } = project;
+  const names = (await namesIn(paths.checkpoints)).filter((name) => /\.db(?:\.damaged-[^-]+(?:-\d+)?)?$/.test(name));
+  const found = names
+    .filter((name) => isWanted(basename(name, '.db')))
+    .map((name) => ({ path: join(paths.checkpoints, name), item: itemOfKey(basename(name, '.db')) }));
+  const items = found.flatMap(({ item }) => item ?? []);
+  const done = await doneOf(project, items);
+  const judged = found.map(async ({ path, item }): Promise<Candidate> => {
+    const kept = (why: string, discard: string | null = null) =>
+      candidate('checkpoint', path, why, null, { item, discard });
+    const removable = (why: string) => candidate('checkpoint', path, why, () => deleteDatabase(path), { item });
+    if (item === null) return kept(path.includes('.damaged-') ? 'damaged, kept for inspection' : 'not ours');
+    const busy = busyWith(paths, item);
+    if (busy !== null) return kept(busy);
+    const use = REUSED[item.workflow];
+    if (use !== undefined) return (await isOld(path)) ? removable('not used for 14 days') : kept(use);
+    if (done.has(keyOf(item)) && !isDoneAgain(path, item)) return removable('its item is done');
+    // A kept worktree has the same command.
+    const isAlone = item.workflow === 'implement' && !worktrees.has(keyOf(item));
+    return kept('its item is not done and resumes from it', isAlone ? discardCommand(project, item.id) : null);
+  });
+  return Promise.all(judged);
+}
+
+/** A done item whose journal lacks the last step: `implement --again` is at it. */
+function isDoneAgain(path: string, { workflow }: Item): boolean {
+  const steps = workflow === 'implement' ? (inspectJournal(path)?.finished ?? []) : [];
+  return steps.length > 0 && !steps.some(({ name }) => name === 'commit-report');
+}
+
+/** The keys of those items that are done. */
+async function doneOf(project: Project, items: readonly Item[]): Promise<ReadonlySet<string>> {
+  const done = new Set<string>();
+  for (const workflow of STAGES) {
+    const ids = items.filter((item) => item.workflow === workflow).map(({ id }) => id);
+    if (ids.length === 0) continue;
+    const [stage] = pipelineNamed(workflow).stages;
+    // One missing issue rejects the whole call.
+    const found = await stage.collect(project, ids).catch(async () => {
+      const each = ids.map((id) => stage.collect(project, [id]).catch(() => []));
+      return (await Promise.all(each)).flat();
+    });
+    for (const { id, state } of found)
+      if (state === 'done' || state === 'already-done') done.add(keyOf({ workflow, id }));
+  }
+  return done;
+}
+
+async function homesOf(paths: Paths, worktrees: ReadonlySet<string>): Promise<Candidate[]> {
+  return (await namesIn(paths.homes)).map((name) => {
     const path = join(paths.homes, name);
     const item = itemOfKey(name);
-    if (item === null) return candidate('home', path, 'not ours', null);
-    const pid = workedOnBy(paths, item);
-    if (pid !== null) return candidate('home', path, `process ${pid} is working on it`, null);
-    if (worktrees.has(name)) return candidate('home', path, 'its worktree is kept', null);
+    const why =
+      item === null ? 'not ours' : (busyWith(paths, item) ?? (worktrees.has(name) ? 'its worktree is kept' : null));
+    if (why !== null) return candidate('home', path, why, null);
     return candidate('home', path, 'it has no worktree', () => removeFolder(path, dirname(paths.homes)));
   });
 }
@@ -125,12 +188,15 @@ async function undoneOf(project: Project, worktrees: ReadonlySet<string>): Promi
   });
 }
 
-/** Pins that no worktree and no checkpoint needs. */
-async function pinsOf({ git }: Project, isNeeded: (name: string) => boolean): Promise<Candidate[]> {
+/** Pins that no worktree and no checkpoint needs. Those of a worktree that is removed are removed with it. */
+async function pinsOf({ git }: Project, found: readonly Candidate[]): Promise<Candidate[]> {
+  const needed = found.flatMap(({ entry: { kind, name }, remove }) =>
+    kind === 'worktree' || (kind === 'checkpoint' && remove === null) ? [name.replace(/\.db.*$/, '')] : [],
+  );
   const refs = (await git.text(['for-each-ref', '--format=%(refname)', 'refs/agentos/'])).split('\n').filter(Boolean);
   const names = new Set(refs.map((ref) => ref.split('/')[2] ?? ''));
   return [...names]
-    .filter((name) => !isNeeded(name))
+    .filter((name) => !needed.includes(name))
     .sort()
     .map((name) => candidate('pins', `refs/agentos/${name}`, 'nothing needs them', () => removePins(git, name)));
 }
@@ -160,32 +226,25 @@ async function runsOf({ paths }: Project): Promise<Candidate[]> {
   return candidates;
 }
 
-const TAKE_OVER_MS = 5_000;
-
 /** Locks of processes that are gone. */
-async function locksOf({ paths }: Project, isWanted: (name: string) => boolean): Promise<Candidate[]> {
-  const stale = (await lockFiles(paths)).filter((path) => isLockStale(path) && isWanted(basename(path, '.lock')));
+async function locksOf({ locks }: Paths, isWanted: (name: string) => boolean): Promise<Candidate[]> {
+  const stale = (await lockFiles(locks)).filter((path) => isLockStale(path) && isWanted(basename(path, '.lock')));
   return stale.map((path) => {
     const holder = readHolder(path);
     const why = holder === null ? 'it names no process' : `process ${holder.pid} is gone`;
-    const item = itemOfKey(basename(path, '.lock'));
     // Acquired and released like by the next run: another process may have acquired it meanwhile.
-    const takeOver = (): unknown =>
-      path.endsWith('.guard') ? rm(path, { force: true }) : inGitQueue(path, async () => undefined, TAKE_OVER_MS);
-    // The lock of an item is acquired and released around every removal.
-    return candidate('lock', path, why, item === null ? takeOver : () => undefined, { item });
+    const takeOver = (): void => (tryLock(path) ?? tryLock(path))?.release();
+    return candidate('lock', path, why, takeOver, { item: null });
   });
 }
 
-async function temporaryFilesOf({ paths }: Project): Promise<Candidate[]> {
-  return (await staleTemporaryFiles(paths)).map((path) =>
-    candidate('unfinished', path, 'the process that wrote it is gone', () => rm(path, { force: true }), { item: null }),
-  );
+async function lockFiles(locks: string): Promise<string[]> {
+  return (await namesIn(locks)).filter((name) => /\.lock(?:\.guard)?$/.test(name)).map((name) => join(locks, name));
 }
 
 /** The caches of package managers, and those of planning. */
 async function cachesOf({ paths }: Project, asked: boolean): Promise<Candidate[]> {
-  const isBusy = (await lockFiles(paths)).some((lock) => livingHolder(lock) !== null);
+  const isBusy = (await lockFiles(paths.locks)).some((lock) => livingHolder(lock) !== null);
   const why = !asked ? 'shared by the items: --caches removes them' : isBusy ? 'a run is using them' : 'asked for';
   return [...new Set([paths.caches, dirname(paths.designs)])].filter(existsSync).map((path) => {
     const remove = asked && !isBusy ? () => removeFolder(path, dirname(path)) : null;
@@ -199,8 +258,4 @@ async function abandonedOf({ paths }: Project): Promise<Candidate[]> {
     const remove = () => removeFolder(folder, dirname(paths.work));
     return candidate('worktree', folder, `its repository ${repository} is gone`, remove, { item: null });
   });
-}
-
-async function lockFiles({ locks }: Paths): Promise<string[]> {
-  return (await namesIn(locks)).filter((name) => /\.lock(?:\.guard)?$/.test(name)).map((name) => join(locks, name));
 }

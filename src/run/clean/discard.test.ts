@@ -9,8 +9,8 @@ import { writeFrontMatter } from '../../documents/header.ts';
 import type { Worktree } from '../../git/worktree/worktree.ts';
 import { lockItem } from '../../process/lock.ts';
 import { openProject } from '../project.ts';
-import type { Cleaned } from './candidate.ts';
 import { discard } from './discard.ts';
+import type { Cleaned } from './worktrees.ts';
 
 const ID = parseItemId('42');
 const BRANCH = 'agentos/42-title';

@@ -1,4 +1,5 @@
-import { basename, dirname } from 'node:path';
+import { lstatSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { usageError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
@@ -8,15 +9,13 @@ import type { Git } from '../../git/git.ts';
 import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
 import { registrationOf, requireUnlocked } from '../../git/worktree/registration.ts';
-import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
-import { namesIn, removeFolder } from '../../process/files.ts';
+import { removeFolder } from '../../process/files.ts';
 import { type Lock, lockItem, workedOnBy } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
-import { type Candidate, type Cleaned, candidate } from './candidate.ts';
-import { isImplemented, tipOf } from './worktrees.ts';
+import { type Candidate, type Cleaned, candidate, isImplemented, removeRemains, tipOf } from './worktrees.ts';
 
 const ASKED = 'asked for';
 
@@ -37,7 +36,7 @@ export async function implementedBranches(
  * nothing unless all of them can be removed. Keeps a branch that is merged, checked out or not ours, with the reason.
  */
 export async function discard(project: Project, ids: readonly ItemId[], dryRun: boolean): Promise<Cleaned> {
-  const { paths } = project;
+  const { paths, git } = project;
   const wanted = [...new Set(ids)];
   for (const id of wanted) {
     if (workedOnBy(paths, { workflow: 'implement', id }) !== null) continue;
@@ -50,7 +49,11 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
   const locks: Lock[] = [];
   try {
     for (const id of wanted) locks.push(lockItem(paths, { workflow: 'implement', id }));
-    for (const id of dryRun ? [] : wanted) await unlock(project, id);
+    // The lock files of a killed git must not prevent the removal.
+    for (const id of dryRun ? [] : wanted) {
+      const place = await placeOf(git, paths.worktree('implement', id));
+      await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
+    }
     // Read again: a run may have continued before the locks were acquired.
     const parts = (await Promise.all(wanted.map((id) => partsOf(project, id)))).flat();
     const result: Cleaned = { removed: [], kept: [] };
@@ -64,12 +67,6 @@ export async function discard(project: Project, ids: readonly ItemId[], dryRun: 
   }
 }
 
-/** The lock files of a killed git must not prevent the removal. */
-async function unlock({ paths, git }: Project, id: ItemId): Promise<void> {
-  const place = await placeOf(git, paths.worktree('implement', id));
-  await removeStaleGitLocks(place, [(await readWorktreeState(place))?.branch ?? null]);
-}
-
 /** In the order of removal. The checkpoint is the first: without it the next run starts over, whatever else is left. */
 async function partsOf(project: Project, id: ItemId): Promise<Candidate[]> {
   const { paths, git } = project;
@@ -78,44 +75,36 @@ async function partsOf(project: Project, id: ItemId): Promise<Candidate[]> {
   const state = await readWorktreeState(place);
   const finished = (await implementedBranches(project, [id])).filter(({ branch }) => branch !== state?.branch);
   const parts = [
-    await filePart('checkpoint', checkpoint, () => deleteDatabase(checkpoint)),
+    filePart('checkpoint', checkpoint, () => deleteDatabase(checkpoint)),
     (await worktreePart(project, place, state)) ?? (await pinsPart(git, keyOf({ workflow: 'implement', id }))),
     state && (await branchPart(project, id, state.branch, { directory: place.directory, state })),
     ...(await Promise.all(finished.map(({ branch }) => branchPart(project, id, branch, null)))),
-    await filePart('home', paths.home('implement', id)),
-    await filePart('undone', paths.undone('implement', id)),
+    filePart('home', paths.home('implement', id)),
+    filePart('undone', paths.undone('implement', id)),
   ];
   return parts.filter((part) => part !== null);
 }
 
-async function filePart(
+function filePart(
   kind: 'checkpoint' | 'home' | 'undone',
   path: string,
   remove: () => unknown = () => removeFolder(path, dirname(dirname(path))),
-): Promise<Candidate | null> {
-  return (await isThere(path)) ? candidate(kind, path, ASKED, remove) : null;
+): Candidate | null {
+  return isThere(path) ? candidate(kind, path, ASKED, remove) : null;
 }
 
 async function worktreePart(
-  { paths, git }: Project,
+  project: Project,
   place: WorktreePlace,
   state: WorktreeState | null,
 ): Promise<Candidate | null> {
   const { directory } = place;
   const gitDir = await registrationOf(place);
   if (gitDir === null && state === null) {
-    if (!(await isThere(directory))) return null;
-    return candidate('worktree', directory, 'not a worktree of ours', null);
+    return isThere(directory) ? candidate('worktree', directory, 'not a worktree of ours', null) : null;
   }
   if (gitDir !== null) await requireUnlocked(gitDir, directory);
-  const remove = async (): Promise<void> => {
-    const branch = state?.branch ?? null;
-    if (gitDir !== null) return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-    await removeFolder(directory, place.work);
-    await removePins(git, place.name);
-    await removeFolder(place.stateFolder, place.work);
-  };
-  return candidate('worktree', directory, ASKED, remove);
+  return candidate('worktree', directory, ASKED, () => removeRemains(project, place, state?.branch ?? null));
 }
 
 async function pinsPart(git: Git, name: string): Promise<Candidate | null> {
@@ -150,10 +139,7 @@ async function branchPart(
   const holder = tip === start ? null : await otherBranchWith(git, branch, tip);
   if (holder !== null) return kept(`it is part of ${holder}`);
   // Not `git branch -D`, which rewrites the user's git config; and only if it has not moved meanwhile.
-  const remove = async (): Promise<void> => {
-    await git.run(['update-ref', '-d', path, tip]);
-  };
-  return candidate('branch', path, ASKED, remove, { name: branch });
+  return candidate('branch', path, ASKED, () => git.run(['update-ref', '-d', path, tip]), { name: branch });
 }
 
 /** A branch that it was merged into. Its own remote-tracking branch does not count. */
@@ -165,6 +151,7 @@ async function otherBranchWith(git: Git, branch: string, tip: string): Promise<s
   return others[0]?.replace(/^refs\/(?:heads|remotes)\//, '') ?? null;
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return (await namesIn(dirname(path))).includes(basename(path));
+/** Also true for a link that leads nowhere. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ItemId } from '../../core/ids.ts';
-import { itemOfKey } from '../../core/item.ts';
+import { type Item, itemOfKey } from '../../core/item.ts';
 import { listed } from '../../core/lines.ts';
 import type { Paths } from '../../core/paths.ts';
 import { deleteBranch } from '../../git/branches.ts';
@@ -9,9 +10,8 @@ import type { Git } from '../../git/git.ts';
 import { toolFilePatterns } from '../../git/ignore-patterns.ts';
 import { readAt } from '../../git/repository.ts';
 import {
-  placeIn,
+  placeOf,
   readWorktreeState,
-  realFolder,
   type WorktreePlace,
   type WorktreeState,
   worktreeGit,
@@ -19,7 +19,7 @@ import {
 } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
 import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/reading.ts';
-import { lockedBecause, registrations } from '../../git/worktree/registration.ts';
+import { lockedBecause, registrationOf, registrations } from '../../git/worktree/registration.ts';
 import { removeWorktree } from '../../git/worktree/remove.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
@@ -27,58 +27,108 @@ import { livingHolder, workedOnBy } from '../../process/lock.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
 import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
-import { type Candidate, candidate } from './candidate.ts';
-import { isOld } from './checkpoints.ts';
+
+/** What `clean --json` prints for each thing. */
+export interface CleanEntry {
+  kind: 'worktree' | 'branch' | 'checkpoint' | 'home' | 'undone' | 'run' | 'lock' | 'cache' | 'pins' | 'unfinished';
+  name: string;
+  path: string;
+  why: string;
+  /** The command that throws it away, for something that we keep. */
+  discard: string | null;
+}
+
+/** Something that may be removed. */
+export interface Candidate {
+  entry: CleanEntry;
+  /** Its lock is held during the removal. */
+  item: Item | null;
+  /** Null: it is kept. */
+  remove: (() => unknown) | null;
+}
+
+export interface Cleaned {
+  removed: CleanEntry[];
+  kept: CleanEntry[];
+}
+
+/** `item`: by default the one whose key is the name. */
+export function candidate(
+  kind: CleanEntry['kind'],
+  path: string,
+  why: string,
+  remove: Candidate['remove'],
+  more: Partial<Pick<CleanEntry, 'name' | 'discard'> & Pick<Candidate, 'item'>> = {},
+): Candidate {
+  const { name = basename(path), discard = null, item = itemOfKey(name) } = more;
+  return { entry: { kind, name, path, why, discard }, item, remove };
+}
+
+/** Null: no process works on the item. */
+export function busyWith(paths: Paths, item: Item): string | null {
+  const pid = workedOnBy(paths, item);
+  return pid === null ? null : `process ${pid} is working on it`;
+}
+
+export const RECENT_MS = 14 * 24 * 3_600_000;
+
+/** Unchanged for 14 days. */
+export async function isOld(path: string): Promise<boolean> {
+  return Date.now() - (await modifiedMs(path)) > RECENT_MS;
+}
+
+/** 0: it does not exist. */
+export async function modifiedMs(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
+}
 
 const MOST_NAMED = 3;
 
-/** Each worktree, or what is left of one, with its pins and our state file. `isWanted`: by its name. */
+/** Each worktree, or what is left of one. `isWanted`: by its name. */
 export async function worktreesOf(project: Project, isWanted: (name: string) => boolean): Promise<Candidate[]> {
-  const candidates: Candidate[] = [];
-  for (const found of await findWorktrees(project))
-    if (isWanted(found.place.name)) candidates.push(await judge(project, found));
-  return candidates;
-}
-
-interface FoundWorktree {
-  place: WorktreePlace;
-  /** Git's own folder for it; null: git does not know it. */
-  gitDir: string | null;
-  isThere: boolean;
-}
-
-async function findWorktrees({ paths, git }: Project): Promise<FoundWorktree[]> {
-  const commonDir = await git.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
-  const folder = await realFolder(paths.worktrees);
+  const { paths, git } = project;
+  const { commonDir, directory: folder } = await placeOf(git, paths.worktrees);
   const known = (await registrations(commonDir)).filter(({ directory }) => dirname(directory) === folder);
-  const there = new Set(await namesIn(folder));
   const names = new Set([
-    ...there,
+    ...(await namesIn(folder)),
     ...(await namesIn(worktreeStates(dirname(folder)))),
     ...known.map(({ directory }) => basename(directory)),
   ]);
-  return [...names].sort().map((name) => {
-    const place = placeIn(commonDir, join(folder, name));
-    const gitDir = known.find(({ directory }) => directory === place.directory)?.gitDir ?? null;
-    return { place, gitDir, isThere: there.has(name) };
-  });
+  const candidates: Candidate[] = [];
+  for (const name of [...names].sort().filter(isWanted))
+    candidates.push(await judge(project, await placeOf(git, join(folder, name))));
+  return candidates;
 }
 
-async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree): Promise<Candidate> {
+/** Removes a worktree, or what is left of one, with its pins and our state file. */
+export async function removeRemains(
+  { paths, git }: Project,
+  place: WorktreePlace,
+  branch: string | null,
+): Promise<void> {
+  if ((await registrationOf(place)) !== null)
+    return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
+  await removeFolder(place.directory, place.work);
+  await removePins(git, place.name);
+  await removeFolder(place.stateFolder, place.work);
+}
+
+async function judge(project: Project, place: WorktreePlace): Promise<Candidate> {
   const { paths, childEnv, git } = project;
   const { directory, name } = place;
   const state = await readWorktreeState(place);
+  const gitDir = await registrationOf(place);
+  const isThere = existsSync(directory);
   const item = itemOfKey(name);
+  const isOfStage = item?.workflow !== 'land' && item?.workflow !== 'react';
   const kept = (why: string, discard: string | null = null): Candidate =>
     candidate('worktree', directory, why, null, { discard });
   const removable = (why: string): Candidate =>
     candidate('worktree', directory, why, async () => {
       const branch = state?.branch ?? null;
-      if (gitDir !== null) await removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
+      await removeRemains(project, place, branch);
       // The result of a landing or a reaction is on another branch.
-      if ((item?.workflow === 'land' || item?.workflow === 'react') && branch !== null) await deleteBranch(git, branch);
-      await removePins(git, name);
-      await removeFolder(place.stateFolder, place.work);
+      if (!isOfStage && branch !== null) await deleteBranch(git, branch);
     });
   if (isReadingWorktree(name)) {
     const holder = livingHolder(join(paths.locks, `${name}.lock`));
@@ -88,8 +138,8 @@ async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree
     );
   }
   if (item === null || (isThere && state === null && gitDir === null)) return kept('not a worktree of ours');
-  const pid = workedOnBy(paths, item);
-  if (pid !== null) return kept(`process ${pid} is working on it`);
+  const busy = busyWith(paths, item);
+  if (busy !== null) return kept(busy);
   const discard = item.workflow === 'implement' ? discardCommand(project, item.id) : null;
   if (!isThere) {
     return existsSync(paths.checkpoint(item.workflow, item.id))
@@ -99,7 +149,7 @@ async function judge(project: Project, { place, gitDir, isThere }: FoundWorktree
   if (gitDir === null || state === null) return kept('git has no complete record of it', discard);
   const reason = await lockedBecause(gitDir);
   if (reason !== null) return kept(`locked${reason ? `: ${reason}` : ''}`);
-  if (item.workflow === 'land' || item.workflow === 'react') {
+  if (!isOfStage) {
     return (await isOld(place.stateFolder))
       ? removable(`a ${item.workflow === 'land' ? 'landing' : 'reaction'} that was not resumed for 14 days`)
       : kept(`the next agentos ${item.workflow} resumes in it`);
