@@ -4,8 +4,16 @@ import { parseJson, shownJson } from '../core/json.ts';
 import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
 import { costText, describeCounts } from '../core/summary.ts';
 import { createRunOutput } from '../output/run-output.ts';
-import { followFile, pause, readPiece } from '../run/history/follow.ts';
-import { type RunRecord, readRecord, readSummary, runIds, standingOf } from '../run/history/run-history.ts';
+import {
+  followFile,
+  pause,
+  type RunRecord,
+  readPiece,
+  readRecord,
+  readSummary,
+  runIds,
+} from '../run/history/run-files.ts';
+import { standingOf } from '../run/history/run-history.ts';
 import type { Project } from '../run/project.ts';
 import { waitingItems } from '../run/standing/waiting-item.ts';
 import { exitCodeFor, watchInterrupts } from './interrupt.ts';

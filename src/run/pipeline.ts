@@ -1,6 +1,5 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
-import type { Demand } from '../core/expected-cost.ts';
 import type { DesignNames } from '../core/forecast.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Landing } from '../core/landing.ts';
@@ -9,6 +8,7 @@ import type { Plan, PlannedItem, Replaced, Solved } from '../core/plan.ts';
 import type { ExistingIssue } from '../forge/port.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
+import type { Demand } from './planned-cost.ts';
 import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 

@@ -11,7 +11,7 @@ import { inspectJournal } from '../journal/inspect.ts';
 import { requireSettings } from '../models/settings.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
 import { type Batch, type CollectedItem, isOpen, type Pipeline } from './pipeline.ts';
-import { plannedCost, priceNotes } from './planned-cost.ts';
+import { plannedCost } from './planned-cost.ts';
 import { modelUses } from './prepare-run.ts';
 import type { Project } from './project.ts';
 
@@ -73,7 +73,6 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     groups,
     notes: [
       ...notes,
-      ...priceNotes(uses),
       ...cycles.map(cycleNote),
       ...forecast,
       ...(await missingFoundations(project, pipeline, open, collected)),

@@ -137,7 +137,7 @@ const RUNS_BACK = 20;
 
 /** The trace of the run that this one resumes: the named one, or the last that worked on one of the items. */
 async function previousTrace({ project: { paths }, resumes, plan }: RunOptions): Promise<SpanContext | null> {
-  const { readRecord, runIds } = await import('./history/run-history.ts');
+  const { readRecord, runIds } = await import('./history/run-files.ts');
   const ids = new Set<string>(plan.items.filter((item) => item.state === 'resumed').map((item) => item.id));
   const runs = resumes !== null ? [resumes] : ids.size === 0 ? [] : (await runIds(paths)).slice(0, RUNS_BACK);
   for (const run of runs) {

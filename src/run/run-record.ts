@@ -6,7 +6,7 @@ import type { SpanContext } from '../core/traceparent.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { ownHolder } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
-import type { RunRecord } from './history/run-history.ts';
+import type { RunRecord } from './history/run-files.ts';
 import type { RunOptions } from './run.ts';
 
 /*

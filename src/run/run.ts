@@ -13,7 +13,6 @@ import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { tidyWorkFolder } from '../process/state-folder.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
-import { followCancels } from './history/follow.ts';
 import { isOpen } from './pipeline.ts';
 import {
   modelsIn,
@@ -31,7 +30,7 @@ import { openRunGateway } from './run-gateway.ts';
 import { createRunItems, itemOf } from './run-items.ts';
 import { runIdOf, runRecord } from './run-record.ts';
 import { openPosting } from './services/hosts.ts';
-import { createDiskWatch, followInterrupts } from './stops.ts';
+import { createDiskWatch, followCancels, followInterrupts } from './stops.ts';
 
 interface RunRequest {
   /** Items were selected by their labels, not named. */

@@ -4,7 +4,10 @@ import { systemClock } from '../core/clock.ts';
 import { type AgentosError, isDiskReason, type Problem } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';
-import { diskFault } from '../process/files.ts';
+import { isItemId } from '../core/ids.ts';
+import { fieldsOf, parseJson } from '../core/json.ts';
+import type { RunPaths } from '../core/paths.ts';
+import { diskFault, textIfReadable } from '../process/files.ts';
 import type { Emitter } from './recording.ts';
 
 /** How a user stops a run: the first signal stops it politely, the second kills it. */
@@ -111,4 +114,33 @@ export function createDiskWatch(folders: readonly string[]): DiskWatch {
       if (found !== null) given(found);
     },
   };
+}
+
+/** A line of a run's `requests.jsonl`. */
+export interface CancelRequest {
+  at: string;
+  type: 'cancel';
+  item: string;
+  by: string;
+}
+
+/** People don't notice a shorter delay. */
+const LOOK_EVERY_MS = 500;
+const LONGEST_NAME = 200;
+
+/** Calls back for each item that a person wants to cancel, until it is closed. */
+export function followCancels(run: RunPaths, onCancel: (id: string, by: string) => void): { close(): void } {
+  let read = 0;
+  const look = (): void => {
+    // A deleted folder or a failing disk does not stop the run; then its items can't be cancelled.
+    const lines = (textIfReadable(run.requests) ?? '').split('\n').slice(0, -1);
+    for (const line of lines.slice(read)) {
+      const { type, item, by } = fieldsOf(parseJson(line));
+      if (type === 'cancel' && typeof item === 'string' && isItemId(item) && typeof by === 'string')
+        onCancel(item, by.slice(0, LONGEST_NAME));
+    }
+    read = lines.length;
+  };
+  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  return { close: () => clearInterval(timer) };
 }

@@ -6,7 +6,7 @@ import { shownJson } from '../../core/json.ts';
 import { inWords } from '../../core/lines.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
 import { type AuditedFile, auditFile, auditRun } from '../../run/history/audit.ts';
-import { runIds } from '../../run/history/run-history.ts';
+import { runIds } from '../../run/history/run-files.ts';
 import { type PlaceFlags, projectOf } from '../place.ts';
 
 /** `check --audit`: whether events and audit files of runs are as the runs wrote them. Without a name: of the last run. */

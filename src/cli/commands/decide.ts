@@ -6,7 +6,8 @@ import { shownJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
-import { lastRunOf, runIds } from '../../run/history/run-history.ts';
+import { runIds } from '../../run/history/run-files.ts';
+import { itemHistories } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { decide, type Word } from '../../run/standing/decide.ts';
 import { decideAtHub } from '../hub-look.ts';
@@ -45,8 +46,8 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
 }
 
 async function resumeCommandOf(paths: Paths, id: ItemId): Promise<string> {
-  const last = await lastRunOf(paths, id);
-  const isNewest = last === null || (await runIds(paths))[0] === last.runId;
+  const last = (await itemHistories(paths)).get(id)?.last;
+  const isNewest = last === undefined || (await runIds(paths))[0] === last.runId;
   return isNewest ? 'agentos resume' : `agentos resume ${last.runId}`;
 }
 

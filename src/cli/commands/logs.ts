@@ -5,7 +5,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS } from '../../core/paths.ts';
 import { printable } from '../../output/terminal.ts';
-import { readPiece } from '../../run/history/follow.ts';
+import { readPiece } from '../../run/history/run-files.ts';
 import { newestInRuns, newestLogs, runUnderWay } from '../../run/history/run-history.ts';
 import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
 import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';

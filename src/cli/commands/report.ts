@@ -4,7 +4,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { printable } from '../../output/terminal.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { isTampered } from '../../run/history/audit.ts';
-import { readableRun } from '../../run/history/run-history.ts';
+import { readableRun } from '../../run/history/run-files.ts';
 import { type Project, withCachedIssues } from '../../run/project.ts';
 import { createRuns } from '../../ui/data/runs.ts';
 import { htmlReport, markdownReport } from '../../ui/report.ts';

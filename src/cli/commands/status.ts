@@ -6,7 +6,8 @@ import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { aligned, createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { type RunHistory, readRun, runIds } from '../../run/history/run-history.ts';
+import { runIds } from '../../run/history/run-files.ts';
+import { type RunHistory, readRun } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
 import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
@@ -79,7 +80,7 @@ export async function statusCommand(
 /** What an item waits for is shown with the backlog. */
 function withoutReasons({ items, ...run }: RunHistory): unknown {
   const shown = items.map((item) => {
-    const { reason: _, needsQuota: __, ...facts } = item;
+    const { reason: _, needsQuota: __, attempts: ___, ...facts } = item;
     return facts;
   });
   return { ...run, items: shown };

@@ -1,6 +1,5 @@
 import { basename, dirname, join, relative } from 'node:path';
 import { codeOf, type ErrorCode, toErrorRecord } from '../../core/errors.ts';
-import { documentDemand } from '../../core/expected-cost.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { Replaced } from '../../core/plan.ts';
 import type { Headed } from '../../documents/header.ts';
@@ -12,6 +11,7 @@ import { isApprovedFor, isApprovedForAnother, readLldFile } from '../../workflow
 import { issuesOf } from '../../workflow/issue-file.ts';
 import { type Closed, closedItems, parseVersionName } from '../../workflow/lineage.ts';
 import { type Batch, blocked, type CollectedItem, readSome, serviceState } from '../pipeline.ts';
+import { documentDemand } from '../planned-cost.ts';
 
 export const lldBatch: Batch = {
   workflow: 'lld',

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import type { Config } from '../../core/config.ts';
 import { AgentosError, usageError } from '../../core/errors.ts';
-import { documentDemand } from '../../core/expected-cost.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { PastCase } from '../../workflow/replay.ts';
-import type { RunRecord } from '../history/run-history.ts';
+import type { RunRecord } from '../history/run-files.ts';
 import { type Batch, type CollectedItem, readSome } from '../pipeline.ts';
+import { documentDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 
 export type EvalRequest = NonNullable<RunRecord['request']['evaluation']>;

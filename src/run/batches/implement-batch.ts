@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { AgentosError, codeOf, toErrorRecord } from '../../core/errors.ts';
-import { implementDemand } from '../../core/expected-cost.ts';
 import { sha256 } from '../../core/hash.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -14,6 +13,7 @@ import { designIds, readLldText } from '../../workflow/approved-lld.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../../workflow/implementations.ts';
 import { closedItems } from '../../workflow/lineage.ts';
 import { type Batch, type CollectedItem, readSome, serviceState } from '../pipeline.ts';
+import { implementDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 import { unpostedFor } from '../services/posts.ts';
 

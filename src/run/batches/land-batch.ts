@@ -1,13 +1,13 @@
 import { AgentosError } from '../../core/errors.ts';
-import { resolveDemand } from '../../core/expected-cost.ts';
 import { LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { type Landing, landingOrder } from '../../core/landing.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { newestBase } from '../../git/newest-base.ts';
 import { readLldHashes } from '../../source/known-work.ts';
 import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
-import type { RunRecord } from '../history/run-history.ts';
+import type { RunRecord } from '../history/run-files.ts';
 import type { Batch, ItemSetting } from '../pipeline.ts';
+import { resolveDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 
 export type LandRequest = NonNullable<RunRecord['request']['landing']>;

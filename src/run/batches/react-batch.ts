@@ -1,5 +1,4 @@
 import { AgentosError } from '../../core/errors.ts';
-import { implementDemand } from '../../core/expected-cost.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { describeReaction, nextReaction, type Reaction } from '../../core/reaction.ts';
@@ -7,6 +6,7 @@ import type { Forge, OpenRequest, PullRequest } from '../../forge/port.ts';
 import { BRANCH_PREFIX } from '../../git/branches.ts';
 import { idsIn, implementationsOf } from '../../workflow/implementations.ts';
 import type { Batch, CollectedItem } from '../pipeline.ts';
+import { implementDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 import { openedFor } from '../services/posts.ts';
 import type { LookedAt } from '../services/reactions.ts';

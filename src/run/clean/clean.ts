@@ -12,7 +12,8 @@ import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.
 import { isLockStale, livingHolder, lockItem, readHolder, tryLock, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
 import { pipelineNamed } from '../batches/pipelines.ts';
-import { readRun, runIds } from '../history/run-history.ts';
+import { runIds } from '../history/run-files.ts';
+import { readRun } from '../history/run-history.ts';
 import { discardCommand } from '../outcome.ts';
 import type { Project } from '../project.ts';
 import {

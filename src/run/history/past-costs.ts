@@ -1,10 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Role } from '../../core/config.ts';
+import { parseJson } from '../../core/json.ts';
 import { VENDORS } from '../../core/keys.ts';
 import { costUsd, dearestPrice, type Prices, sumUsd } from '../../core/money.ts';
 import { type Paths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
-import { type RunRecord, readEvents, readRecord, runIds } from './run-history.ts';
+import { type RunRecord, readRecord, runIds } from './run-files.ts';
 
 /** The newest runs are the best basis, and a plan must not take seconds. */
 const MOST_RUNS = 50;
@@ -21,84 +22,63 @@ interface PastCosts {
   paidUsd(id: string): number;
 }
 
-const usageSchema = z.object({
-  inputTokens: z.number(),
-  outputTokens: z.number(),
-  cacheReadTokens: z.number(),
-  cacheWriteTokens: z.number(),
+/** A paid call, an answer, or the end of a stage. */
+const eventSchema = z.object({
+  type: z.enum(['model-answered', 'gateway-call', 'item-finished']),
+  at: z.string().default(''),
+  item: z.string(),
+  workflow: z.enum(WORKFLOWS),
+  costUsd: z.number().nullable().default(null),
+  role: z.string().default(''),
+  metered: z.boolean().default(true),
+  vendor: z.enum(VENDORS).optional(),
+  usage: z
+    .object({
+      inputTokens: z.number(),
+      outputTokens: z.number(),
+      cacheReadTokens: z.number(),
+      cacheWriteTokens: z.number(),
+    })
+    .nullable()
+    .default(null),
+  status: z.string().default(''),
+  goesOnWith: z.string().optional(),
 });
 
-const eventSchema = z.union([
-  z.object({
-    type: z.literal('model-answered'),
-    item: z.string(),
-    workflow: z.enum(WORKFLOWS),
-    role: z.string(),
-    metered: z.boolean(),
-    costUsd: z.number().nullable(),
-  }),
-  z.object({
-    type: z.literal('item-finished'),
-    item: z.string(),
-    workflow: z.enum(WORKFLOWS),
-    status: z.string(),
-    goesOnWith: z.string().optional(),
-  }),
-  z.object({
-    type: z.literal('gateway-call'),
-    item: z.string(),
-    workflow: z.enum(WORKFLOWS),
-    vendor: z.enum(VENDORS),
-    costUsd: z.number().nullable(),
-    usage: usageSchema.nullable(),
-  }),
-]);
-
-type Call = Extract<z.infer<typeof eventSchema>, { type: 'gateway-call' }>;
-
-type PastRun = { events: unknown[] } & Pick<RunRecord, 'models' | 'items'>;
-
-/** By role and model; null: a part of the cost is unknown. */
-type RoleCosts = Map<string, number | null>;
+type PastEvent = z.infer<typeof eventSchema>;
 
 export async function readPastCosts(paths: Paths, prices: Prices): Promise<PastCosts> {
-  const begun = new Map<string, RoleCosts>();
+  /** By stage of an item, then by role and model; null: a part of the cost is unknown. */
+  const begun = new Map<string, Map<string, number | null>>();
   const samples = new Map<string, number[]>();
   const paid = new Map<string, number>();
   for (const { events, models, items } of await newestRuns(paths)) {
     for (const { id, state } of items) if (state === 'new') paid.delete(id);
-    for (const found of events) {
-      const event = eventSchema.safeParse(found).data;
-      if (event === undefined) continue;
-      if (event.type === 'gateway-call') {
-        paid.set(event.item, (paid.get(event.item) ?? 0) + chargeOf(event, prices));
-        continue;
-      }
-      const key = `${event.workflow}-${event.item}`;
+    for (const event of events) {
+      const { type, item, workflow, role } = event;
+      const key = `${workflow}-${item}`;
       const costs = begun.get(key) ?? new Map<string, number | null>();
-      if (event.type === 'model-answered') {
-        const name = sampleName(event.workflow, event.role, models[event.role] ?? '');
-        const paidUsd = event.costUsd ?? (event.metered ? null : 0);
+      if (type === 'gateway-call') paid.set(item, (paid.get(item) ?? 0) + chargeOf(event, prices));
+      else if (type === 'model-answered') {
+        const name = sampleName(workflow, role, models[role] ?? '');
         const before = costs.get(name);
-        costs.set(name, sumUsd(before === undefined ? 0 : before, paidUsd));
+        // What an unmetered call costs is not known, and counts as nothing.
+        costs.set(name, sumUsd(before === undefined ? 0 : before, event.costUsd ?? (event.metered ? null : 0)));
         begun.set(key, costs);
       } else if (event.status === 'succeeded') {
-        for (const [name, usd] of costs) {
+        for (const [name, usd] of costs)
           if (usd !== null) samples.set(name, [...(samples.get(name) ?? []), usd].slice(-MOST_ITEMS));
-        }
         begun.delete(key);
-        if (event.goesOnWith === undefined) paid.delete(event.item);
+        if (event.goesOnWith === undefined) paid.delete(item);
       }
     }
   }
   return {
     usual(workflow, role, model) {
       const known = samples.get(sampleName(workflow, role, model)) ?? [];
-      if (known.length === 0) return null;
-      return { usd: known.reduce((sum, usd) => sum + usd, 0) / known.length, items: known.length };
+      return known.length === 0 ? null : { usd: sum(known) / known.length, items: known.length };
     },
-    begunUsd: (workflow, id) =>
-      [...(begun.get(`${workflow}-${id}`)?.values() ?? [])].reduce<number>((sum, usd) => sum + (usd ?? 0), 0),
+    begunUsd: (workflow, id) => sum([...(begun.get(`${workflow}-${id}`)?.values() ?? [])]),
     paidUsd: (id) => paid.get(id) ?? 0,
   };
 }
@@ -106,26 +86,20 @@ export async function readPastCosts(paths: Paths, prices: Prices): Promise<PastC
 /** Older runs have no recent calls. */
 const MOST_LOOKED_AT = 500;
 
-const callSchema = eventSchema.options[2].extend({ at: z.string() });
-
 /** What all runs have paid since a time, including killed and running ones. */
 export async function paidSince(paths: Paths, prices: Prices, sinceMs: number): Promise<number> {
   let totalUsd = 0;
   for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
     const written = await stat(paths.run(runId).events).catch(() => null);
     if (written === null || written.mtimeMs < sinceMs) continue;
-    for (const found of await readEvents(paths, runId, (line) => line.includes('"type":"gateway-call"'))) {
-      const call = callSchema.safeParse(found).data;
-      if (call !== undefined && Date.parse(call.at) >= sinceMs) totalUsd += chargeOf(call, prices);
-    }
+    for (const event of await eventsOf(paths, runId))
+      if (event.type === 'gateway-call' && Date.parse(event.at) >= sinceMs) totalUsd += chargeOf(event, prices);
   }
   return totalUsd;
 }
 
-const TYPES = /"type":"(?:model-answered|item-finished|gateway-call)"/;
-
-function chargeOf({ costUsd: knownUsd, usage, vendor }: Call, prices: Prices): number {
-  const dearest = dearestPrice(vendor, prices);
+function chargeOf({ costUsd: knownUsd, usage, vendor }: PastEvent, prices: Prices): number {
+  const dearest = vendor === undefined ? null : dearestPrice(vendor, prices);
   return knownUsd ?? (usage === null || dearest === null ? 0 : costUsd(usage, dearest));
 }
 
@@ -133,21 +107,28 @@ function sampleName(workflow: string, role: string, model: string): string {
   return [workflow, role, model].join('\0');
 }
 
+function sum(costs: readonly (number | null)[]): number {
+  return costs.reduce<number>((total, usd) => total + (usd ?? 0), 0);
+}
+
 /** Oldest first: the cost of an item may be spread over several runs. */
-async function newestRuns(paths: Paths): Promise<PastRun[]> {
-  const runs: PastRun[] = [];
+async function newestRuns(paths: Paths): Promise<({ events: PastEvent[] } & Pick<RunRecord, 'models' | 'items'>)[]> {
+  const runs: Awaited<ReturnType<typeof newestRuns>> = [];
   let bytes = 0;
   for (const runId of (await runIds(paths)).slice(0, MOST_RUNS)) {
-    const run = paths.run(runId);
-    bytes += await stat(run.events).then(
-      ({ size }) => size,
-      () => 0,
-    );
+    bytes += (await stat(paths.run(runId).events).catch(() => null))?.size ?? 0;
     if (bytes > MOST_BYTES) break;
     const record = await readRecord(paths, runId);
-    if (record === null) continue;
-    const events = await readEvents(paths, runId, (line) => TYPES.test(line));
-    runs.push({ events, models: record.models, items: record.items });
+    if (record !== null) runs.unshift({ ...record, events: await eventsOf(paths, runId) });
   }
-  return runs.reverse();
+  return runs;
+}
+
+const TYPES = /"type":"(?:model-answered|item-finished|gateway-call)"/;
+
+/** Half a line that a killed process left is skipped. */
+async function eventsOf(paths: Paths, runId: string): Promise<PastEvent[]> {
+  const text = await readFile(paths.run(runId).events, 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => TYPES.test(line));
+  return lines.flatMap((line) => eventSchema.safeParse(parseJson(line)).data ?? []);
 }

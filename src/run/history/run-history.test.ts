@@ -1,11 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
 import { parseItemId } from '../../core/ids.ts';
 import { type Paths, pathsOf } from '../../core/paths.ts';
-import { itemHistories } from '../standing/item-standing.ts';
-import { newestLogs, readRun, runIds, runUnderWay } from './run-history.ts';
+import { runIds } from './run-files.ts';
+import { itemHistories, newestLogs, readRun, runUnderWay } from './run-history.ts';
 
 const ID = parseItemId('42');
 /** No process has it: numbers of processes are below 2^22. */
@@ -187,4 +187,32 @@ test('of an item all runs count: the newest says where it is, and what each of t
   const waiting = { ...begun, type: 'quota-waiting', reason: 'quota' };
   const running = await pathsWith({ r1: { summary }, r2: { events: [started, begun, waiting] } });
   expect((await itemHistories(running)).get('42')).toMatchObject({ isUnderWay: true, needsQuota: true });
+});
+
+test('a run that was stopped before it started an item says nothing about it', async () => {
+  const asked = { id: '42', status: 'discuss', reason: 'who pays?', attempts: 1, steps: [{ name: 'decision-1' }] };
+  const notStarted = { id: '42', status: 'cancelled', reason: 'not started', attempts: 0, steps: [] };
+  const dependent = { ...notStarted, id: '43', reason: 'not started: it depends on 42, which ended as discuss' };
+  const end = { workflow: 'lld', finishedAt: '2026-01-01T00:00:00.000Z' };
+  const paths = await pathsWith({
+    r1: { summary: { ...end, exitCode: 3, items: [asked] } },
+    r2: { summary: { ...end, exitCode: 130, items: [notStarted, dependent] } },
+  });
+  const histories = await itemHistories(paths);
+  expect(histories.get('42')).toMatchObject({ last: { runId: 'r1', status: 'discuss' }, runs: 1 });
+  expect(histories.get('43')).toMatchObject({ last: { runId: 'r2', status: 'cancelled', reason: dependent.reason } });
+});
+
+test('the items of a landing are its branches', async () => {
+  const items = [
+    { id: '7', title: 'Seven', workflow: 'land', status: 'failed', error: { message: 'its tests fail' } },
+    { id: '8', title: 'Eight', workflow: 'land', status: 'succeeded' },
+  ];
+  const paths = await pathsWith({ r1: { summary: { exitCode: 1, finishedAt: 'now', items } } });
+  const record = JSON.parse(await readFile(paths.run('r1').record, 'utf8'));
+  await writeFile(paths.run('r1').record, JSON.stringify({ ...record, workflow: 'land' }));
+  expect((await readRun(paths, 'r1'))?.items).toMatchObject([
+    { id: '7', title: 'Seven', status: 'failed', reason: 'its tests fail' },
+    { id: '8', title: 'Eight', status: 'succeeded', reason: null },
+  ]);
 });

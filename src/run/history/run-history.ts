@@ -1,23 +1,13 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { DESIGN_SIZES, SANDBOX_MODES } from '../../core/config.ts';
-import { AgentosError, type LastRun } from '../../core/errors.ts';
-import type { AgentosEvent } from '../../core/events.ts';
+import { readFile } from 'node:fs/promises';
+import type { LastRun } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { type ItemId, isItemId } from '../../core/ids.ts';
-import { parseJson } from '../../core/json.ts';
-import {
-  type Paths,
-  PIPELINES,
-  type PipelineName,
-  type RunPaths,
-  WORKFLOWS,
-  type WorkflowName,
-} from '../../core/paths.ts';
-import type { Plan } from '../../core/plan.ts';
-import { foldEvent, newRunState, type RunState } from '../../core/run-state.ts';
+import type { ItemId } from '../../core/ids.ts';
+import { DEPENDS_ON } from '../../core/item.ts';
+import { type Paths, type PipelineName, type RunPaths, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
+import { newRunState } from '../../core/run-state.ts';
 import { isHolderAlive } from '../../process/lock.ts';
+import { foldLines, type RunRecord, type RunSummary, readRecord, readSummary, runIds } from './run-files.ts';
 
 /**
  * finished: every item ended well; failed: at least one failed; waiting: at least one waits for a person; paused: for quota;
@@ -52,6 +42,7 @@ interface PastItem {
   costUsd: number | null;
   /** Why it ended with that status, if known. */
   reason: string | null;
+  attempts: number;
   /** It waits for a key with quota. */
   needsQuota: boolean;
 }
@@ -60,29 +51,66 @@ interface PastItem {
 export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
   const record = await readRecord(paths, runId);
   if (record === null) return null;
-  const { workflow, startedAt, items } = record;
+  const { workflow, startedAt } = record;
   const summary = await readSummary(paths, runId);
   const ends = new Map(summary?.items.map((item) => [item.id, item] as const));
   const state = standingOf(record, summary);
-  const folded = await foldedRun(paths, runId, record);
-  const pastItem = ({ id, title }: RunRecord['items'][number]): PastItem => {
+  // The summary of a landing has an entry for each of its branches.
+  const items = workflow === 'land' ? (summary?.items ?? record.items) : record.items;
+  const folded = newRunState(items);
+  if (!items.every(({ id }) => ends.has(id)))
+    foldLines(folded, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
+  const pastItem = ({ id, title = '' }: { id: string; title?: string | undefined }): PastItem => {
     const done = ends.get(id);
     const seen = folded.items.get(id);
-    const last = seen?.ends.at(-1);
+    const last = seen?.status ? seen.ends.at(-1) : undefined;
     const isBegun = seen !== undefined && (seen.startedAtMs !== null || seen.ends.length > 0);
     const unfinished = !isBegun ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
     return {
       id,
       title,
-      workflow: seen?.workflow ?? null,
+      workflow: done?.workflow ?? seen?.workflow ?? null,
       status: done?.status ?? seen?.status ?? unfinished,
-      step: seen?.step ?? null,
+      step: done?.steps?.at(-1)?.name ?? seen?.step ?? null,
       costUsd: done === undefined ? (seen?.costUsd ?? null) : (done.costUsd ?? null),
-      reason: done?.reason ?? (seen?.status ? (last?.reason ?? null) : null),
+      reason: done?.reason ?? done?.error?.message ?? last?.reason ?? null,
+      attempts: done?.attempts ?? last?.attempts ?? 0,
       needsQuota: done === undefined && seen?.wait?.reason === 'quota',
     };
   };
   return { runId, workflow, startedAt, state, items: items.map(pastItem) };
+}
+
+/** The recorded runs of an item. */
+export interface ItemHistory {
+  last: LastRun;
+  /** A run is working on it, or will. */
+  isUnderWay: boolean;
+  needsQuota: boolean;
+  costUsd: number;
+  runs: number;
+}
+
+/** By id. */
+export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
+  const histories = new Map<string, ItemHistory>();
+  for (const runId of await runIds(paths)) {
+    const run = await readRun(paths, runId);
+    if (run === null) continue;
+    const { workflow, state, items } = run;
+    for (const { id, status, reason, step, costUsd, attempts, needsQuota } of items) {
+      const isUnderWay = state === 'running' && (status === 'running' || status === 'waiting');
+      const wasCancelled = status === 'cancelled' && attempts === 0 && !reason?.startsWith(DEPENDS_ON);
+      // A run that never started the item says nothing about it.
+      if (wasCancelled || (status === 'waiting' && !isUnderWay)) continue;
+      const later = histories.get(id);
+      const paidUsd = costUsd ?? 0;
+      const last = { runId, workflow, status, reason, step };
+      if (later === undefined) histories.set(id, { last, isUnderWay, needsQuota, costUsd: paidUsd, runs: 1 });
+      else Object.assign(later, { costUsd: later.costUsd + paidUsd, runs: later.runs + 1 });
+    }
+  }
+  return histories;
 }
 
 /** The state of a run, from its record and its summary. */
@@ -94,27 +122,6 @@ export function standingOf(
   // A hub works on its items even if no process follows them.
   const isRunning = record.hub?.isSubmitted === true || isHolderAlive({ ...record, since: record.startedAt });
   return isRunning ? 'running' : 'interrupted';
-}
-
-/** Most lines are the output of programs, which the fold ignores. */
-export const isFolded = (line: string): boolean => !line.includes('"type":"output-line"');
-
-/** Skips lines of other versions, and half a line that a killed process left. */
-export function foldLines(state: RunState, lines: string): void {
-  for (const line of lines.split('\n')) {
-    if (line === '' || !isFolded(line)) continue;
-    try {
-      foldEvent(state, parseJson(line) as AgentosEvent);
-    } catch {
-      // The other lines still count.
-    }
-  }
-}
-
-async function foldedRun(paths: Paths, runId: string, { items }: RunRecord): Promise<RunState> {
-  const run = newRunState(items);
-  foldLines(run, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
-  return run;
 }
 
 /** The running run that has this item, unless the item has ended there; null: none. */
@@ -129,188 +136,23 @@ export async function runUnderWay(paths: Paths, id: ItemId): Promise<string | nu
   return null;
 }
 
-const MOST_LOOKED_AT = 50;
-
-/** The item in the newest run that has it; null: none of the latest runs does. */
-export async function lastRunOf(paths: Paths, id: ItemId): Promise<LastRun | null> {
-  for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
-    const run = await readRun(paths, runId);
-    const item = run?.items.find((candidate) => candidate.id === id);
-    if (run && item)
-      return { runId, workflow: run.workflow, status: item.status, reason: item.reason, step: item.step };
-  }
-  return null;
-}
-
 /** The logs of an item in one run, or in the newest run that has any: one per stage, in order. */
-export async function newestLogs(
-  paths: Paths,
-  id: ItemId,
-  inRun: string | null,
-): Promise<{ runId: string; files: string[] } | null> {
-  const logsOf = (run: RunPaths): string[] =>
-    WORKFLOWS.map((workflow) => run.log(workflow, id)).filter((log) => existsSync(log));
-  return newestInRuns(paths, logsOf, inRun === null ? undefined : [inRun]);
+export function newestLogs(paths: Paths, id: ItemId, inRun: string | null): Promise<NewestFiles> {
+  const logsOf = (run: RunPaths): string[] => WORKFLOWS.map((workflow) => run.log(workflow, id)).filter(existsSync);
+  return newestInRuns(paths, logsOf, inRun);
 }
 
-/** The files of the newest run that has any. */
+type NewestFiles = { runId: string; files: string[] } | null;
+
+/** The files of the named run, or of the newest run that has any. */
 export async function newestInRuns(
   paths: Paths,
   filesOf: (run: RunPaths) => string[],
-  among?: readonly string[],
-): Promise<{ runId: string; files: string[] } | null> {
-  for (const runId of among ?? (await runIds(paths))) {
+  inRun: string | null = null,
+): Promise<NewestFiles> {
+  for (const runId of inRun === null ? await runIds(paths) : [inRun]) {
     const files = filesOf(paths.run(runId));
     if (files.length > 0) return { runId, files };
   }
   return null;
-}
-
-/*
- * The files of a run. `run.json` is written at the start and says what was asked for; `summary.json` is written at the end and
- * holds the results. An incomplete file counts as missing.
- */
-
-const configFlags = z.looseObject({
-  drafter: z.string().optional(),
-  reviewer: z.string().optional(),
-  implementer: z.string().optional(),
-  offline: z.boolean().optional(),
-  source: z.string().optional(),
-  comment: z.boolean().optional(),
-  pr: z.boolean().optional(),
-  create: z.boolean().optional(),
-  size: z.enum(DESIGN_SIZES).optional(),
-  maxRounds: z.number().optional(),
-  maxRetries: z.number().optional(),
-  timeoutMs: z.number().optional(),
-  globalTimeoutMs: z.number().optional(),
-  idleTimeoutMs: z.number().optional(),
-  maxCostUsd: z.number().optional(),
-  maxCostPerItemUsd: z.number().optional(),
-  sandbox: z.enum(SANDBOX_MODES).optional(),
-});
-
-const recordSchema = z.object({
-  runId: z.string(),
-  workflow: z.enum(PIPELINES),
-  startedAt: z.string(),
-  pid: z.int(),
-  processStart: z.string().nullable().default(null),
-  trace: z.object({ traceId: z.string(), spanId: z.string() }).nullish(),
-  models: z.record(z.string(), z.string()).default({}),
-  request: z
-    .object({
-      until: z.enum(['lld', 'implement']).optional(),
-      again: z.boolean().default(false),
-      /** What to compare: every combination of these is a candidate. */
-      evaluation: z
-        .object({
-          /** Review past drafts again. */
-          reviews: z.boolean(),
-          /** Design past issues again. */
-          designs: z.boolean(),
-          drafters: z.array(z.string()),
-          reviewers: z.array(z.string()),
-          /** Folders of prompts; null: the repository's own. */
-          prompts: z.array(z.string().nullable()),
-          maxRounds: z.array(z.number()),
-        })
-        .optional(),
-      /** Which branches to land, and how. */
-      landing: z
-        .object({
-          ids: z.union([z.literal('all'), z.array(z.string().refine(isItemId))]),
-          /** The implementer resolves conflicts. */
-          resolve: z.boolean(),
-          /** Fetch the remote's default branch first. */
-          fetch: z.boolean(),
-        })
-        .optional(),
-      parallel: z.int(),
-      haltAfter: z.int().nullable(),
-      config: configFlags,
-    })
-    .default({ again: false, parallel: 1, haltAfter: null, config: {} }),
-  items: z.array(
-    z.object({
-      id: z.string(),
-      title: z.string(),
-      workflow: z.enum(WORKFLOWS).optional(),
-      state: z.string().optional(),
-    }),
-  ),
-  /** Of a run on a hub. */
-  hub: z
-    .looseObject({
-      database: z.string(),
-      repository: z.string(),
-      isSubmitted: z.boolean(),
-      isShownOnly: z.boolean().optional(),
-      retryFlags: z.array(z.string()),
-      plan: z.custom<Plan>((value) => typeof value === 'object' && value !== null),
-    })
-    .optional(),
-});
-
-const summarySchema = z.looseObject({
-  workflow: z.enum(PIPELINES).optional(),
-  exitCode: z.number().optional(),
-  finishedAt: z.string(),
-  retryCommand: z.string().nullish(),
-  changeFirst: z.looseObject({ what: z.string() }).nullish(),
-  items: z.array(
-    z.looseObject({
-      id: z.string(),
-      status: z.string(),
-      reason: z.string().nullable().optional(),
-      error: z.looseObject({ message: z.string() }).nullable().optional(),
-      costUsd: z.number().nullable().optional(),
-      steps: z.array(z.looseObject({ name: z.string() })).optional(),
-      attempts: z.number().optional(),
-    }),
-  ),
-});
-
-export type RunRecord = z.infer<typeof recordSchema>;
-type RunSummary = z.infer<typeof summarySchema>;
-
-/** Run folders, newest first. */
-export async function runIds(paths: Paths): Promise<string[]> {
-  const entries = await readdir(paths.runs, { withFileTypes: true }).catch(() => []);
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort()
-    .reverse();
-}
-
-/** The named run, or the newest whose record can be read; null: there is none. Throws if the named one can't be read. */
-export async function readableRun(paths: Paths, named: string | undefined): Promise<RunRecord | null> {
-  const known = await runIds(paths);
-  if (named !== undefined && !known.includes(named)) throw new AgentosError({ code: 'run-missing', run: named });
-  for (const runId of named === undefined ? known : [named]) {
-    const record = await readRecord(paths, runId);
-    if (record !== null) return record;
-  }
-  if (named === undefined) return null;
-  throw new AgentosError({ code: 'run-unreadable', run: named, file: paths.run(named).record });
-}
-
-export async function readRecord(paths: Paths, runId: string): Promise<RunRecord | null> {
-  return recordSchema.safeParse(await readJson(paths.run(runId).record)).data ?? null;
-}
-
-export async function readSummary(paths: Paths, runId: string): Promise<RunSummary | null> {
-  return summarySchema.safeParse(await readJson(paths.run(runId).summary)).data ?? null;
-}
-
-/** The wanted events. Half a line that a killed process left is skipped. */
-export async function readEvents(paths: Paths, runId: string, wanted: (line: string) => boolean): Promise<unknown[]> {
-  const text = await readFile(paths.run(runId).events, 'utf8').catch(() => '');
-  return text.split('\n').flatMap((line) => (line !== '' && wanted(line) ? (parseJson(line) ?? []) : []));
-}
-
-async function readJson(file: string): Promise<unknown> {
-  return parseJson(await readFile(file, 'utf8').catch(() => ''));
 }

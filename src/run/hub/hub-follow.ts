@@ -12,12 +12,11 @@ import { patiently } from '../../hub/database.ts';
 import { forgetSubmitted, type HubConnection } from '../../hub/submitter.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { Issue } from '../../source/port.ts';
-import { followCancels } from '../history/follow.ts';
 import { isOpen } from '../pipeline.ts';
 import { openRecording, type RecordedRun } from '../recording.ts';
 import { doneElsewhere } from '../run-items.ts';
 import type { Publisher } from '../services/publish.ts';
-import type { Interruption } from '../stops.ts';
+import { followCancels, type Interruption } from '../stops.ts';
 import { type HubReader, openHubReader } from './hub-reader.ts';
 
 export interface FollowedRun extends RecordedRun {

@@ -17,7 +17,7 @@ import { writeFileAtomic } from '../../process/files.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { Issue } from '../../source/port.ts';
 import type { ItemInput } from '../../worker/adapters.ts';
-import type { RunRecord } from '../history/run-history.ts';
+import type { RunRecord } from '../history/run-files.ts';
 import { isOpen, stagesAhead } from '../pipeline.ts';
 import { modelUses, prepareRunFolder, startsPrograms } from '../prepare-run.ts';
 import type { RunOptions } from '../run.ts';

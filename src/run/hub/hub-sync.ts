@@ -10,7 +10,7 @@ import { addJournals, noteCopy, readJournals } from '../../journal/postgres.ts';
 import { writeCheckpoint } from '../../journal/sqlite.ts';
 import { writeFileAtomic } from '../../process/files.ts';
 import { pipelineNamed } from '../batches/pipelines.ts';
-import { type RunRecord, readRecord, readSummary, runIds } from '../history/run-history.ts';
+import { type RunRecord, readRecord, readSummary, runIds } from '../history/run-files.ts';
 import type { Project } from '../project.ts';
 import { openPosting } from '../services/hosts.ts';
 import type { Interruption } from '../stops.ts';

@@ -15,7 +15,7 @@ import { createBriefSource } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import { isApprovedForAnother, readLldFile, readLldText } from '../../workflow/approved-lld.ts';
 import { nextVersionNumber, placeVersion, versionName } from '../../workflow/lineage.ts';
-import { lastRunOf } from '../history/run-history.ts';
+import { itemHistories } from '../history/run-history.ts';
 import type { Project } from '../project.ts';
 import { type WaitingItem, waitingItem } from './waiting-item.ts';
 
@@ -155,7 +155,7 @@ function refuseIfLocked(paths: Paths, id: ItemId): void {
 }
 
 async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
-  return new AgentosError({ code: 'not-waiting', id, last: await lastRunOf(paths, id) });
+  return new AgentosError({ code: 'not-waiting', id, last: (await itemHistories(paths)).get(id)?.last ?? null });
 }
 
 /** The current issue, if its LLD was approved for another text of it; else null. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { codeOf, type LastRun } from '../../core/errors.ts';
+import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { DEPENDS_ON } from '../../core/item.ts';
-import { type Paths, shownPath, WORKFLOWS } from '../../core/paths.ts';
+import { shownPath, WORKFLOWS } from '../../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { branchesBelow } from '../../git/branches.ts';
@@ -10,7 +10,7 @@ import { namesIn } from '../../process/files.ts';
 import { readLldHashes } from '../../source/known-work.ts';
 import { type Implementation, implementationsOf } from '../../workflow/implementations.ts';
 import { lldBatch } from '../batches/document-batches.ts';
-import { readRun, readSummary, runIds } from '../history/run-history.ts';
+import { type ItemHistory, itemHistories } from '../history/run-history.ts';
 import type { CollectedItem } from '../pipeline.ts';
 import type { Project } from '../project.ts';
 import { askedOf, type WaitingItem, waitingItem } from './waiting-item.ts';
@@ -141,55 +141,4 @@ function reactionWait(waiting: WaitingItem | null): Wait {
   if (waiting?.workflow !== 'react') return NOTHING;
   if (waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
   return { waitsFor: 'person', reason: waiting.question.reason };
-}
-
-/** The recorded runs of an item. */
-interface ItemHistory {
-  last: LastRun;
-  /** A run is working on it, or will. */
-  isUnderWay: boolean;
-  needsQuota: boolean;
-  costUsd: number;
-  runs: number;
-}
-
-/** By id. Of runs that have ended, only the summary is read. */
-export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
-  const histories = new Map<string, ItemHistory>();
-  for (const runId of await runIds(paths)) {
-    for (const { id, costUsd, isUnderWay, needsQuota, ...last } of await itemsOfRun(paths, runId)) {
-      const later = histories.get(id);
-      const paid = costUsd ?? 0;
-      if (later === undefined) histories.set(id, { last, isUnderWay, needsQuota, costUsd: paid, runs: 1 });
-      else {
-        later.costUsd += paid;
-        later.runs += 1;
-      }
-    }
-  }
-  return histories;
-}
-
-type ItemInRun = LastRun & { id: string; costUsd: number | null; isUnderWay: boolean; needsQuota: boolean };
-
-async function itemsOfRun(paths: Paths, runId: string): Promise<ItemInRun[]> {
-  const summary = await readSummary(paths, runId);
-  if (summary?.workflow !== undefined) {
-    const { workflow } = summary;
-    const started = summary.items.filter(
-      // A run that never started the item says nothing about it.
-      ({ status, attempts, reason }) => status !== 'cancelled' || attempts !== 0 || typeof reason === 'string',
-    );
-    return started.map(({ id, status, reason, error, costUsd = null, steps = [] }) => {
-      const step = steps.at(-1)?.name ?? null;
-      const why = reason ?? error?.message ?? null;
-      return { runId, workflow, id, status, reason: why, step, costUsd, isUnderWay: false, needsQuota: false };
-    });
-  }
-  const run = await readRun(paths, runId);
-  const items = (run?.items ?? []).filter(({ status }) => run?.state === 'running' || status !== 'waiting');
-  return items.map(({ id, status, reason, step, costUsd, needsQuota }) => {
-    const isUnderWay = run?.state === 'running' && (status === 'running' || status === 'waiting');
-    return { runId, workflow: run?.workflow ?? 'run', id, status, reason, step, costUsd, isUnderWay, needsQuota };
-  });
 }

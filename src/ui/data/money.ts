@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { addUsage } from '../../core/money.ts';
 import { outlookOf } from '../../core/progress.ts';
 import type { Spending } from '../../core/timeline.ts';
-import { runIds } from '../../run/history/run-history.ts';
+import { runIds } from '../../run/history/run-files.ts';
 import { knownKeys, readKeysFile } from '../../run/keys-file.ts';
 import type { Project } from '../../run/project.ts';
 import type { Money } from '../api.ts';

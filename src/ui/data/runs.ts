@@ -1,15 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { sumUsd } from '../../core/money.ts';
 import { newRunState, type RunState } from '../../core/run-state.ts';
-import { readPiece } from '../../run/history/follow.ts';
-import {
-  foldLines,
-  type RunRecord,
-  readRecord,
-  readSummary,
-  runIds,
-  standingOf,
-} from '../../run/history/run-history.ts';
+import { foldLines, type RunRecord, readPiece, readRecord, readSummary, runIds } from '../../run/history/run-files.ts';
+import { standingOf } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import type { RunBrief } from '../api.ts';
 

@@ -2,8 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isItemId } from '../../core/ids.ts';
 import { isInside, type Paths, WORKFLOWS } from '../../core/paths.ts';
-import { followFile, pause } from '../../run/history/follow.ts';
-import { isFolded } from '../../run/history/run-history.ts';
+import { followFile, isFolded, pause } from '../../run/history/run-files.ts';
 import type { LiveMessages } from '../api.ts';
 import { isRunId, type Pages } from '../data/pages.ts';
 

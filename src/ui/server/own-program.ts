@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { packageRoot } from '../../process/package-root.ts';
-import { readRecord, runIds } from '../../run/history/run-history.ts';
+import { readRecord, runIds } from '../../run/history/run-files.ts';
 import type { Project } from '../../run/project.ts';
 
 /** Another process of this program, started as a user would start it in the repository. */

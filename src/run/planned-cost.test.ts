@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { resolveConfig } from './config.ts';
-import { documentDemand, implementDemand, mostCostUsd, usualCostUsd } from './expected-cost.ts';
+import { resolveConfig } from '../core/config.ts';
+import { documentDemand, implementDemand, mostCostUsd, usualCostUsd } from './planned-cost.ts';
 
 const configOf = (implementer?: string) => resolveConfig(implementer === undefined ? {} : { implementer }, {}, {});
 const total = (costs: (number | null)[]): number => costs.reduce<number>((sum, usd) => sum + (usd ?? Number.NaN), 0);

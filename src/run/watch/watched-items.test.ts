@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Problem } from './errors.ts';
-import { ITEM_STATUSES } from './item.ts';
-import { dayAround, endedItem, heldBack, startedItem, type WatchedItem, waitAfter } from './watching.ts';
+import type { Problem } from '../../core/errors.ts';
+import { ITEM_STATUSES } from '../../core/item.ts';
+import { dayAround, endedItem, heldBack, startedItem, type WatchedItem, waitAfter } from './watched-items.ts';
 
 const MINUTE = 60_000;
 const NOW = { workflow: 'lld', hash: 'h', nowMs: 1_000 * MINUTE, isDecided: false } as const;

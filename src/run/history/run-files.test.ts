@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
-import { followFile, readPiece } from './follow.ts';
+import { followFile, readPiece } from './run-files.ts';
 
 test('a piece ends with its last whole line, unless the file is complete; a missing file has no piece', async () => {
   const file = join(await testFolder(), 'events.jsonl');

@@ -1,19 +1,42 @@
-import type { ItemEnd, ItemStatus } from './item.ts';
-import type { WorkflowName } from './paths.ts';
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { ITEM_STATUSES, type ItemEnd, type ItemStatus } from '../../core/item.ts';
+import { parseJson } from '../../core/json.ts';
+import { WORKFLOWS } from '../../core/paths.ts';
+import type { PlannedItem } from '../../core/plan.ts';
+import { writeFileAtomic } from '../../process/files.ts';
 
 /** What a watch remembers about an item that it has started, over restarts. */
-export interface WatchedItem {
-  workflow: WorkflowName;
+const itemSchema = z.object({
+  workflow: z.enum(WORKFLOWS),
   /** Hash of the item's text: another text counts as another item. */
-  hash: string;
+  hash: z.string(),
   /** How many runs this text was in. */
-  attempts: number;
+  attempts: z.int(),
   /** Null: a run was started and has not reported its end. */
-  status: ItemStatus | null;
+  status: z.enum(ITEM_STATUSES).nullable(),
   /** When the status was set. */
-  atMs: number;
+  atMs: z.number(),
   /** When a paused or unstarted item may continue; null: unknown. */
-  untilMs: number | null;
+  untilMs: z.number().nullable(),
+});
+const fileSchema = z.object({
+  items: z.record(z.string(), itemSchema),
+  /** The start of the day whose budget was too small for the next call; null: none. */
+  spentUpMs: z.number().nullable(),
+});
+
+export type WatchedItem = z.infer<typeof itemSchema>;
+type WatchState = z.infer<typeof fileSchema>;
+
+/** Empty if the file is missing or damaged: then every pending item may start. */
+export async function readWatchState(path: string): Promise<WatchState> {
+  const found = fileSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')));
+  return found.data ?? { items: {}, spentUpMs: null };
+}
+
+export async function writeWatchState(path: string, state: WatchState): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(state, null, 2)}\n`);
 }
 
 /** Why a pending item is not started now. */
@@ -35,9 +58,7 @@ const PAUSE_MS = 15 * 60_000;
 /** For an item whose runs were killed again and again: it may be the cause. */
 const CUT_OFF_MS = 60 * 60_000;
 
-interface WatchedNow {
-  workflow: WorkflowName;
-  hash: string;
+interface WatchedNow extends Pick<WatchedItem, 'workflow' | 'hash'> {
   nowMs: number;
   /** A person has decided on an item in DISCUSS. */
   isDecided: boolean;
@@ -68,20 +89,29 @@ export function heldBack(id: string, item: WatchedItem | undefined, now: Watched
   }
 }
 
+/** Holds back items that build on one that is held back, and adds them to `held`. */
+export function withoutDependents(items: readonly PlannedItem[], held: HeldBack[]): PlannedItem[] {
+  let left = [...items];
+  for (;;) {
+    const out = new Set(held.map(({ id }) => id));
+    const waiting = left.flatMap(({ id, after }) => {
+      const on = after.find((other) => out.has(other));
+      return on === undefined ? [] : [{ id, status: 'cancelled' as const, why: `builds on ${on}`, untilMs: null }];
+    });
+    if (waiting.length === 0) return left;
+    held.push(...waiting);
+    left = left.filter((item) => !waiting.some(({ id }) => id === item.id));
+  }
+}
+
 /** To be stored when a run with the item starts, so that the run counts even if the program is killed. */
 export function startedItem(
   before: WatchedItem | undefined,
-  { workflow, hash, nowMs }: Pick<WatchedNow, 'workflow' | 'hash' | 'nowMs'>,
+  { workflow, hash, nowMs }: Omit<WatchedNow, 'isDecided'>,
 ): WatchedItem {
   const isSame = before?.hash === hash && before.workflow === workflow;
-  return {
-    workflow,
-    hash,
-    attempts: (isSame ? before.attempts : 0) + 1,
-    status: null,
-    atMs: nowMs,
-    untilMs: null,
-  };
+  const attempts = (isSame ? before.attempts : 0) + 1;
+  return { workflow, hash, attempts, status: null, atMs: nowMs, untilMs: null };
 }
 
 /** How a run ended for an item. */
