@@ -150,7 +150,7 @@ interface Mark {
 async function markOf(project: Project, last: Mark | null): Promise<Mark> {
   const { paths, git, source, config, hosts } = project;
   const forge = config.remote.pr.open ? await hosts.forge() : null;
-  const [issues = '', requests = ''] = await Promise.all([
+  const [issues, requests = ''] = await Promise.all([
     // If issues and pull requests are in one place, one request is enough.
     forge?.location === source.location ? '' : source.poll(last?.issues ?? null),
     forge?.poll(last?.requests ?? null),
