@@ -86,6 +86,7 @@ test('all that was paid for an item since it was new is known, also for calls wh
     workflow: 'implement',
     item,
     vendor: 'anthropic',
+    status: 200,
     costUsd,
     usage: { inputTokens: 0, outputTokens: 100_000, cacheReadTokens: 0, cacheWriteTokens: 0 },
   });
@@ -126,6 +127,7 @@ test('what was paid since a moment is counted over all runs, killed ones too, an
     item: '1',
     workflow: 'lld',
     vendor,
+    status: 200,
     at,
     costUsd,
     usage,

@@ -41,7 +41,8 @@ const eventSchema = z.object({
     })
     .nullable()
     .default(null),
-  status: z.string().default(''),
+  /** Of a call: the number that the vendor answered with. */
+  status: z.union([z.string(), z.number()]).nullable().default(null),
   goesOnWith: z.string().optional(),
 });
 

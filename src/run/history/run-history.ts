@@ -47,8 +47,11 @@ interface PastItem {
   needsQuota: boolean;
 }
 
-/** Reads only the files of a run, so it also works for running and killed runs. */
-export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
+/**
+ * Reads only the files of a run, so it also works for running and killed runs. `isBrief`: if it has ended, its events are not read,
+ * and the step that an item was at is the last that it finished.
+ */
+export async function readRun(paths: Paths, runId: string, { isBrief = false } = {}): Promise<RunHistory | null> {
   const record = await readRecord(paths, runId);
   if (record === null) return null;
   const { workflow, startedAt } = record;
@@ -58,8 +61,7 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
   // The summary of a landing has an entry for each of its branches.
   const items = workflow === 'land' ? (summary?.items ?? record.items) : record.items;
   const folded = newRunState(items);
-  if (!items.every(({ id }) => ends.has(id)))
-    foldLines(folded, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
+  if (!isBrief || summary === null) foldLines(folded, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
   const pastItem = ({ id, title = '' }: { id: string; title?: string | undefined }): PastItem => {
     const done = ends.get(id);
     const seen = folded.items.get(id);
@@ -69,9 +71,9 @@ export async function readRun(paths: Paths, runId: string): Promise<RunHistory |
     return {
       id,
       title,
-      workflow: done?.workflow ?? seen?.workflow ?? null,
+      workflow: seen?.workflow ?? done?.workflow ?? null,
       status: done?.status ?? seen?.status ?? unfinished,
-      step: done?.steps?.at(-1)?.name ?? seen?.step ?? null,
+      step: seen?.step ?? done?.steps?.at(-1)?.name ?? null,
       costUsd: done === undefined ? (seen?.costUsd ?? null) : (done.costUsd ?? null),
       reason: done?.reason ?? done?.error?.message ?? last?.reason ?? null,
       attempts: done?.attempts ?? last?.attempts ?? 0,
@@ -95,7 +97,7 @@ export interface ItemHistory {
 export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
   const histories = new Map<string, ItemHistory>();
   for (const runId of await runIds(paths)) {
-    const run = await readRun(paths, runId);
+    const run = await readRun(paths, runId, { isBrief: true });
     if (run === null) continue;
     const { workflow, state, items } = run;
     for (const { id, status, reason, step, costUsd, attempts, needsQuota } of items) {
