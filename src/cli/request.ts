@@ -7,7 +7,7 @@ import { flagWords } from '../core/lines.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { EvalRequest } from '../run/batches/eval-batch.ts';
 import type { LandRequest } from '../run/batches/land-batch.ts';
-import type { Until } from '../run/batches/pipelines.ts';
+import type { Until } from '../run/plan-batch.ts';
 import { BOUND_FLAGS, type ConfigFlag, ROLE_FLAGS, SELECT_FLAGS } from './flags.ts';
 import { type DatabaseFlags, databaseOf, type PlaceFlags, readItemId } from './place.ts';
 

@@ -1,4 +1,5 @@
 import { AgentosError } from './errors.ts';
+import { sha256 } from './hash.ts';
 
 /** Safe as a file name, a branch name and an argument: it can only come from `parseItemId`. */
 export type ItemId = string & { readonly __brand: 'ItemId' };
@@ -14,4 +15,10 @@ export function isItemId(text: string): text is ItemId {
 export function parseItemId(text: string): ItemId {
   if (!isItemId(text)) throw new AgentosError({ code: 'bad-id', id: text });
   return text;
+}
+
+/** Sorts by time, differs between runs that start at the same moment, and is bound to one state folder. */
+export function runIdOf(startedAt: Date, base: string, pid: number): string {
+  const stamp = startedAt.toISOString().replace(/[-:.]/g, '');
+  return `${stamp}-${sha256(`${base}\0${pid}\0${stamp}`).slice(0, 8)}`;
 }

@@ -7,8 +7,8 @@ import { parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
 import { pathsOf, type WorkflowName } from '../core/paths.ts';
 import type { PlannedItem } from '../core/plan.ts';
-import { pipelineNamed } from './batches/pipelines.ts';
 import { isOpen, stagesAhead } from './pipeline.ts';
+import { pipelineNamed } from './plan-batch.ts';
 import type { Project } from './project.ts';
 import { createRunItems, endedAlready, type RunItems, type RunItemsOptions } from './run-items.ts';
 

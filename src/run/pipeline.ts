@@ -1,11 +1,12 @@
 import type { Config, Role } from '../core/config.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { DesignNames } from '../core/forecast.ts';
-import { type ItemId, parseItemId } from '../core/ids.ts';
-import type { Landing } from '../core/landing.ts';
+import type { ItemId } from '../core/ids.ts';
+import { isAgent, parseModelSpec } from '../core/model-spec.ts';
 import type { PipelineName, WorkflowName } from '../core/paths.ts';
 import type { Plan, PlannedItem, Replaced, Solved } from '../core/plan.ts';
-import type { ExistingIssue } from '../forge/port.ts';
+import type { RunState } from '../core/run-state.ts';
+import type { Summary } from '../core/summary.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { Demand } from './planned-cost.ts';
@@ -13,22 +14,20 @@ import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 
 /** An item as a batch finds it, before it is planned. */
-export interface CollectedItem extends Pick<PlannedItem, 'id' | 'title' | 'digest'> {
+export interface CollectedItem
+  extends Pick<PlannedItem, 'id' | 'title' | 'digest'>,
+    Partial<Pick<PlannedItem, 'files' | 'after'>> {
   /**
    * not-ready: a person has to do something first; if named, it fails with its error.
    * already-done: what it asks for was there before, so it has no further stage; if named, it is skipped.
    * dropped: a person decided against it; if named, it is skipped.
    */
-  state: 'pending' | 'done' | 'already-done' | 'dropped' | 'unreadable' | 'not-ready';
+  state: 'pending' | Exclude<PlannedItem['state'], 'new' | 'resumed'>;
   /** Why it is unreadable or not ready. */
   error?: ErrorRecord;
   /** The length of its text, for the cost estimate. */
   chars?: number;
   labels?: readonly string[];
-  /** Files that it changes: two items that share one don't run at the same time. */
-  files?: readonly string[];
-  /** Items that it builds on. */
-  after?: readonly string[];
   /** Names in its design, if it has one. */
   names?: DesignNames;
   replaces?: Replaced;
@@ -66,12 +65,11 @@ export interface Batch extends Pick<ItemSetting, 'roles' | 'demand'> {
   models?: Record<string, string>;
   /** Where a collected item differs from the batch. Items with the same configuration share one object. */
   settingOf?(id: ItemId): Partial<ItemSetting> | undefined;
-  /** The text that the worker gets; absent: the worker reads it itself. */
-  read?(project: Project, id: ItemId): Promise<Issue>;
-  /** Records, under the item's lock, that it starts now, and fetches what its worker needs. */
-  dispatch?(project: Project, id: ItemId): Promise<void>;
-  /** Similar issues of a service; absent: only files are compared. */
-  existing?(project: Project, issue: Issue): Promise<ExistingIssue[]>;
+  /**
+   * Called under the item's lock when it starts. Returns the text that the worker gets, and similar issues of a service; without a text
+   * the worker reads it itself. `read`: the text, if it was just read.
+   */
+  start?(project: Project, id: ItemId, read: Issue | undefined): Promise<Pick<ItemInput, 'issue' | 'existing'>>;
   /** Exactly these ids (a missing one is an error), or all there are. */
   collect(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]>;
   /** Throws if these items can't be done with the chosen models. */
@@ -82,6 +80,12 @@ export interface Batch extends Pick<ItemSetting, 'roles' | 'demand'> {
   done: { reason: string; outputs: (project: Project, item: Pick<PlannedItem, 'id' | 'title'>) => Promise<string[]> };
   /** Completes the message "Nothing to do: …". */
   nothingToDo: string;
+  /** For a batch whose items belong together: a retry resumes its run, and its summary says more than those of its items. */
+  whole?: {
+    /** The plan as it is shown. */
+    shown?(plan: Plan): Plan;
+    summary(plan: Plan, state: RunState): Partial<Summary>;
+  };
 }
 
 /** The workflows that a command runs for each item, one after another. Most commands have one. */
@@ -120,6 +124,36 @@ export function isOpen({ state }: PlannedItem): boolean {
   return state === 'new' || state === 'resumed';
 }
 
+/** A configuration that items run with, and the roles that its models play. All items share one, except in an evaluation. */
+export type ModelUse = Pick<ItemSetting, 'config' | 'roles'>;
+
+/** What the stages that are ahead of these items need. */
+export function modelUses({ config }: Project, pipeline: Pipeline, items: readonly PlannedItem[]): ModelUse[] {
+  const ahead = stagesAhead(pipeline, items);
+  const settings = items.flatMap(({ id }) => ahead.map((stage) => settingOf(stage, id, config)));
+  return [...Map.groupBy(settings, (setting) => setting.config)].map(([own, same]) => ({
+    config: own,
+    roles: [...new Set(same.flatMap(({ roles }) => roles))],
+  }));
+}
+
+/** The models that the roles use. */
+export function modelsIn(uses: readonly ModelUse[]): string[] {
+  return uses.flatMap(({ config, roles }) => roles.map((role) => config.models[role]));
+}
+
+/** Whether set-up, tests, agents or commands may run for these items. */
+export function startsPrograms(pipeline: Pipeline, open: readonly PlannedItem[], uses: readonly ModelUse[]): boolean {
+  const isProgram = (model: string): boolean => {
+    const spec = parseModelSpec(model);
+    return spec.provider === 'command' || isAgent(spec);
+  };
+  const hasTests = stagesAhead(pipeline, open).some(({ workflow }) =>
+    ['implement', 'land', 'react'].includes(workflow),
+  );
+  return hasTests || modelsIn(uses).some(isProgram);
+}
+
 type ServiceState = { state: 'already-done'; solved: Solved } | { state: 'not-ready'; error: ErrorRecord };
 
 /** Why an issue is not worked on now, by what its service knows; null: the service knows no reason. */
@@ -146,28 +180,4 @@ export function whyUnselected(
   const has = new Set(labels.map((label) => label.toLowerCase()));
   const missing = remote.select.labels.filter((label) => !has.has(label.toLowerCase()));
   return missing.length === 0 ? null : `--all skips it: it does not have the label ${missing.join(' and ')}`;
-}
-
-/** The landing that a plan is for, if it is for one. */
-export function landingOf({ stages: [stage] }: Pipeline, { items: [item] }: Plan): Landing | null {
-  return (item && stage.settingOf?.(item.id)?.input?.landing) ?? null;
-}
-
-/** The plan as it is shown: with the branches of a landing as its items. */
-export function shownPlan(plan: Plan, pipeline: Pipeline): Plan {
-  const [item] = plan.items;
-  const landing = landingOf(pipeline, plan);
-  if (item === undefined || landing === null) return plan;
-  const { branches, merged, onto, base } = landing;
-  const items = [
-    ...branches.map(
-      ({ id, title, files, after }): PlannedItem => ({ ...item, id: parseItemId(id), title, files, after }),
-    ),
-    ...merged.map((id): PlannedItem => ({ ...item, id: parseItemId(id), title: `in ${onto} already`, state: 'done' })),
-  ];
-  return {
-    ...plan,
-    items,
-    notes: [`They are merged in this order onto ${onto}, at ${base.slice(0, 12)}.`, ...plan.notes],
-  };
 }

@@ -3,8 +3,7 @@ import { type AgentName, isAgent, keyVendorOf, parseModelSpec, vendorOf } from '
 import { costUsd, dearestPrice, NO_USAGE, priceOf, sumUsd, type Usage } from '../core/money.ts';
 import type { PlannedCost } from '../core/plan.ts';
 import { openCommit } from '../git/repository.ts';
-import { type Batch, type CollectedItem, settingOf } from './pipeline.ts';
-import type { ModelUse } from './prepare-run.ts';
+import { type Batch, type CollectedItem, type ModelUse, settingOf } from './pipeline.ts';
 import type { Project } from './project.ts';
 
 /** Calls of one role for one item, all of the same size. */

@@ -4,45 +4,24 @@ import { AgentosError } from '../core/errors.ts';
 import { keyOf } from '../core/item.ts';
 import { secretsIn } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
-import { isAgent, parseModelSpec } from '../core/model-spec.ts';
-import type { Plan, PlannedItem } from '../core/plan.ts';
+import type { Plan } from '../core/plan.ts';
 import type { SpanContext } from '../core/traceparent.ts';
 import { requireModels } from '../models/settings.ts';
 import { namesIn, staleTemporaryFiles } from '../process/files.ts';
+import { ownHolder } from '../process/lock.ts';
 import { packageRoot } from '../process/package-root.ts';
 import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { prepareStateFolder, requireOwnFolder } from '../process/state-folder.ts';
 import { readTraceSettings } from '../telemetry/exporter.ts';
 import { openRunTrace, type RunTrace } from '../telemetry/run-trace.ts';
-import { type ItemSetting, isOpen, type Pipeline, settingOf, stagesAhead } from './pipeline.ts';
+import { isOpen, type ModelUse, modelsIn } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
 
-/** A configuration that items run with, and the roles that its models play. All items share one, except in an evaluation. */
-export type ModelUse = Pick<ItemSetting, 'config' | 'roles'>;
-
-/** What the stages that are ahead of these items need. */
-export function modelUses({ config }: Project, pipeline: Pipeline, items: readonly PlannedItem[]): ModelUse[] {
-  const ahead = stagesAhead(pipeline, items);
-  const settings = items.flatMap(({ id }) => ahead.map((stage) => settingOf(stage, id, config)));
-  return [...Map.groupBy(settings, (setting) => setting.config)].map(([own, same]) => ({
-    config: own,
-    roles: [...new Set(same.flatMap(({ roles }) => roles))],
-  }));
-}
-
-/** The models that the roles use. */
-export function modelsIn(uses: readonly ModelUse[]): string[] {
-  return uses.flatMap(({ config, roles }) => roles.map((role) => config.models[role]));
-}
-
 /** Throws if a model can't be used as configured; returns warnings. */
 export async function requirements({ childEnv }: Project, uses: readonly ModelUse[]): Promise<string[]> {
-  const warnings = new Set<string>();
-  for (const { config, roles } of uses) {
-    for (const warning of requireModels(config, roles)) warnings.add(warning);
-  }
+  const warnings = new Set(uses.flatMap(({ config, roles }) => requireModels(config, roles)));
   for (const model of modelsIn(uses)) {
     const missing = await missingAgent(model, childEnv['PATH']);
     if (missing !== null) throw new AgentosError(missing);
@@ -61,18 +40,6 @@ export async function openRunSandbox(
   const { reason, todo } = found;
   if (sandbox.mode === 'on') throw new AgentosError({ code: 'sandbox-missing', reason, todo });
   return { tool: null, warnings: [withoutSandbox(found)] };
-}
-
-/** Whether set-up, tests, agents or commands may run for these items. */
-export function startsPrograms(pipeline: Pipeline, open: readonly PlannedItem[], uses: readonly ModelUse[]): boolean {
-  const isProgram = (model: string): boolean => {
-    const spec = parseModelSpec(model);
-    return spec.provider === 'command' || isAgent(spec);
-  };
-  return (
-    stagesAhead(pipeline, open).some(({ workflow }) => ['implement', 'land', 'react'].includes(workflow)) ||
-    modelsIn(uses).some(isProgram)
-  );
 }
 
 /** Makes the state folder, and saves the caches that planning has filled. */
@@ -108,6 +75,39 @@ export async function sweepReading({ paths, git }: Project): Promise<void> {
   if (!states.some((name) => name.startsWith('reading-'))) return;
   const { removeReadingWorktrees } = await import('../git/worktree/reading.ts');
   await removeReadingWorktrees({ repository: git, paths }).catch(() => undefined);
+}
+
+/** The content of `run.json`: what the user asked for, and the plan. The schema library, which its reader uses, is not loaded. */
+export function runRecord(
+  { project, plan, request, resumes, version }: RunOptions,
+  runId: string,
+  startedAt: Date,
+  trace: SpanContext | null,
+): object {
+  const { pid, processStart } = ownHolder();
+  const { workflow, parallel, models, items } = plan;
+  return {
+    runId,
+    workflow,
+    startedAt: startedAt.toISOString(),
+    pid,
+    processStart,
+    version,
+    resumes,
+    trace,
+    parallel,
+    models,
+    bounds: project.config.bounds,
+    request,
+    items: items.map(({ id, title, workflow: at, state, fromStep, reusedSteps }) => ({
+      id,
+      title,
+      workflow: at,
+      state,
+      fromStep,
+      reusedSteps,
+    })),
+  };
 }
 
 /** The trace of a run. Without an endpoint it records nothing and costs nothing. */

@@ -2,6 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { type Config, type ConfigFlags, resolveConfig } from '../core/config.ts';
 import type { ConfigFile } from '../core/config-file.ts';
 import { AgentosError, codeOf } from '../core/errors.ts';
+import type { ItemId } from '../core/ids.ts';
 import {
   type Environment,
   plainEnvironment,
@@ -71,6 +72,11 @@ export interface Project {
 /** For commands that only look: uses issues as last read, so that no network is needed. */
 export function withCachedIssues(project: Project): Project {
   return { ...project, source: project.issueCache.lastKnown };
+}
+
+/** The command that throws an unfinished implementation away. */
+export function discardCommand({ placeFlags }: Project, id: ItemId): string {
+  return ['agentos', 'clean', '--discard', id, ...placeFlags].join(' ');
 }
 
 export async function openProject(options: ProjectOptions): Promise<Project> {

@@ -1,22 +1,34 @@
-import { isAbsolute } from 'node:path';
+import { existsSync } from 'node:fs';
+import { isAbsolute, relative } from 'node:path';
 import { outcomeAsEnd } from '../coordinator/loop.ts';
 import { systemClock } from '../core/clock.ts';
 import { isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';
-import { parseItemId } from '../core/ids.ts';
-import type { Item } from '../core/item.ts';
+import { exitCodeOf, isFailure } from '../core/exit-code.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import { endedWell, type Item, type ItemEnd } from '../core/item.ts';
+import { shellWord } from '../core/lines.ts';
 import { shownPath } from '../core/paths.ts';
 import type { Plan } from '../core/plan.ts';
-import { foldEvent, newRunState, type RunState } from '../core/run-state.ts';
-import type { Summary } from '../core/summary.ts';
+import { foldEvent, type ItemState, newRunState, type RunState } from '../core/run-state.ts';
+import {
+  type Asked,
+  countsOf,
+  type ItemSummary,
+  type Kept,
+  retryOf,
+  type Summary,
+  summaryOf,
+} from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
 import { openRunFiles } from '../output/run-files.ts';
+import { writeFileAtomic } from '../process/files.ts';
+import { workedOnBy } from '../process/lock.ts';
+import { prepareStateFolder } from '../process/state-folder.ts';
 import type { Notifier, NotifySettings } from './notify.ts';
-import { outcomeOf } from './outcome.ts';
-import { type Pipeline, stageAfter, stageOf } from './pipeline.ts';
-import type { Project } from './project.ts';
+import { isOpen, type Pipeline, stageAfter, stageOf, stagesAhead } from './pipeline.ts';
+import { discardCommand, type Project } from './project.ts';
 import { endedAlready } from './run-items.ts';
-import { storeSummary } from './run-record.ts';
 import type { OpenPublisher } from './services/hosts.ts';
 import type { Publisher } from './services/publish.ts';
 import type { Interruption } from './stops.ts';
@@ -138,9 +150,15 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
       const outcome = await outcomeOf(run, state);
       await beforeEnd?.(outcome);
       const summary = { ...outcome, chain: files.head() };
-      const stored = mask(`${JSON.stringify(summary, null, 2)}\n`);
-      const unstored = await storeSummary(paths.base, runPaths, run.record ?? null, stored);
-      if (unstored !== null) emitter.run({ type: 'warning', text: wordingOf(unstored).message });
+      try {
+        await prepareStateFolder(paths.base);
+        // The folder may have been deleted meanwhile, and a run without a record can't be read.
+        if (run.record !== undefined && !existsSync(runPaths.record))
+          await writeFileAtomic(runPaths.record, run.record);
+        await writeFileAtomic(runPaths.summary, mask(`${JSON.stringify(summary, null, 2)}\n`));
+      } catch (error) {
+        emitter.run({ type: 'warning', text: wordingOf(toErrorRecord(error).problem).message });
+      }
       const durationMs = systemClock.now() - startedMs;
       const { exitCode } = summary;
       emitter.run({ type: 'run-finished', runId, exitCode, durationMs, audit: files.auditHeads() });
@@ -189,4 +207,77 @@ function createEmitter(state: RunState, pipeline: Pipeline, repository: string):
     },
     subscribe: (...more) => void subscribers.push(...more),
   };
+}
+
+/** The summary of a run, from its state. */
+async function outcomeOf(run: RecordedRun, state: RunState): Promise<Summary> {
+  const { project, pipeline, plan, interrupt, retryFlags: flags, runId, startedAt } = run;
+  const { workflow, parallel, models } = plan;
+  const { whole } = pipeline.stages[0];
+  const own = whole?.summary(plan, state);
+  const ended = [...state.items.values()].filter(({ ends }) => ends.length > 0);
+  const items = own?.items ?? (await Promise.all(ended.map((item) => itemSummary(run, item))));
+  const statuses = items.map(({ status }) => status);
+  const failures = items.flatMap(({ id, status }) =>
+    isFailure(status) ? [{ id, problem: problemOf(state, id) }] : [],
+  );
+  const anySucceeded = statuses.includes('succeeded');
+  const { command, changeFirst } = retryOf(failures, { workflow, flags, models, anySucceeded });
+  const resume = ['agentos', 'resume', runId, ...(changeFirst?.flags ?? []), ...project.placeFlags].join(' ');
+  return {
+    runId,
+    workflow,
+    startedAt: startedAt.toISOString(),
+    finishedAt: new Date().toISOString(),
+    parallel,
+    exitCode: exitCodeOf(statuses, interrupt.by()),
+    counts: countsOf(items),
+    retryCommand: whole !== undefined && command !== null ? resume : command,
+    changeFirst,
+    ...own,
+    items,
+  };
+}
+
+/** The problem of an item, or of a branch of a landing. */
+function problemOf({ items }: RunState, id: string) {
+  const landed = [...items.values()].map(({ parts }) => parts.get(id)?.landed).find((found) => found);
+  return (landed ?? items.get(id)?.ends.at(-1))?.error?.problem ?? null;
+}
+
+async function itemSummary({ project, pipeline, plan }: RecordedRun, item: ItemState): Promise<ItemSummary> {
+  const id = parseItemId(item.id);
+  const last = item.ends.at(-1);
+  const ahead = stagesAhead(pipeline, plan.items.filter(isOpen));
+  const mayImplement = ahead.some(({ workflow }) => workflow === 'implement');
+  return summaryOf(item, {
+    kept: mayImplement && last ? keptWorktree(project, id, last) : null,
+    question: last?.status === 'discuss' ? await questionOf(project, id, item) : null,
+  });
+}
+
+async function questionOf(project: Project, id: ItemId, { workflow }: ItemState): Promise<Asked | null> {
+  const { askedOf, waitingItem } = await import('./standing/waiting-item.ts');
+  const waiting = workflow && waitingItem(project.paths, id, [workflow]);
+  return waiting && askedOf(project, waiting);
+}
+
+/**
+ * How to look at and discard the worktree of an unfinished implementation; null: there is none, or another run works on the item
+ * and the commands would destroy its work.
+ */
+export function keptWorktree(
+  project: Project,
+  id: ItemId,
+  { status, error }: Pick<ItemEnd, 'status' | 'error'>,
+): Kept | null {
+  const { paths } = project;
+  if (endedWell(status) || error?.problem.code === 'item-locked') return null;
+  const pid = workedOnBy(paths, { workflow: 'implement', id });
+  if (pid !== null && pid !== process.pid) return null;
+  const directory = paths.worktree('implement', id);
+  if (!existsSync(directory)) return null;
+  const way = relative(process.cwd(), directory) || '.';
+  const shortest = way.startsWith('..') ? directory : way;
+  return { look: `cd ${shellWord(shortest)} && git status`, discard: discardCommand(project, id) };
 }

@@ -109,18 +109,14 @@ export function createRunItems(options: RunItemsOptions): RunItems {
 
   async function input({ workflow, id }: Item, digest?: string): Promise<ItemInput> {
     const stage = stageOf(pipeline, workflow);
-    const issue = fresh.get(id) ?? (await stage.read?.(project, id));
+    const started = await stage.start?.(project, id, fresh.get(id));
     // A later attempt reads it again.
     fresh.delete(id);
-    if (issue !== undefined) options.onRead(id, issue);
-    await stage.dispatch?.(project, id);
+    if (started?.issue !== undefined) options.onRead(id, started.issue);
     const { config, roles, input: more } = settingOf(stage, id, project.config);
     const { keys: _, endpoints: __, keyVariables: ___, ...shared } = config;
-    const access = options.accessOf(
-      id,
-      roles.map((role) => config.models[role]),
-    );
-    const existing = issue && (await stage.existing?.(project, issue));
+    const models = roles.map((role) => config.models[role]);
+    const access = options.accessOf(id, models);
     return {
       id,
       runId: options.runId,
@@ -132,7 +128,7 @@ export function createRunItems(options: RunItemsOptions): RunItems {
       endpoints: access?.endpoints ?? {},
       fingerprints: fingerprintsOf(project.secrets().map((secret) => secret.reveal())),
       prompts: options.prompts,
-      ...definedOnly({ digest, issue, existing }),
+      ...definedOnly({ digest, ...started }),
       ...more,
     };
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { AgentosError } from '../core/errors.ts';
+import { runIdOf } from '../core/ids.ts';
 import { itemOfLabel, keyOf } from '../core/item.ts';
 import { labelOf } from '../core/paths.ts';
 import { cycleNote, replacementLines } from '../core/plan.ts';
@@ -13,22 +14,19 @@ import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
 import { tidyWorkFolder } from '../process/state-folder.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
-import { isOpen } from './pipeline.ts';
+import { isOpen, modelsIn, modelUses, startsPrograms } from './pipeline.ts';
 import {
-  modelsIn,
-  modelUses,
   openRunSandbox,
   openTrace,
   prepareRunFolder,
   requirements,
-  startsPrograms,
+  runRecord,
   sweep,
   sweepReading,
 } from './prepare-run.ts';
 import { openRecording, type PlannedRun } from './recording.ts';
 import { openRunGateway } from './run-gateway.ts';
 import { createRunItems, itemOf } from './run-items.ts';
-import { runIdOf, runRecord } from './run-record.ts';
 import { openPosting } from './services/hosts.ts';
 import { createDiskWatch, followCancels, followInterrupts } from './stops.ts';
 
@@ -71,7 +69,7 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
   const openPublisher = await openPosting(project);
   await prepareRunFolder(project);
   await sweep(project, plan);
-  const runId = runIdOf(startedAt, paths.base);
+  const runId = runIdOf(startedAt, paths.base, process.pid);
   const runPaths = paths.run(runId);
   const record = `${mask(JSON.stringify(runRecord(options, runId, startedAt, trace.context), null, 2))}\n`;
   await writeFileAtomic(runPaths.record, record);
@@ -154,25 +152,23 @@ async function runTraced(options: RunOptions, trace: RunTrace): Promise<Summary>
 
   const watch = followInterrupts(interrupt, coordinator, emitter);
   await recording.endWithoutWorker();
-  let cancels: { close(): void } | null = null;
+  const cancels = followCancels(runPaths, (id, by) => {
+    const item = recording.itemAt(id);
+    if (item !== null) coordinator.cancel(keyOf(item), new AgentosError({ code: 'item-cancelled', by }));
+  });
   try {
     const first = open.map((item) => items.stage(item, item));
     const done = coordinator.run(first, { next: (end) => items.next(end) });
-    cancels = followCancels(runPaths, (id, by) => {
-      const item = recording.itemAt(id);
-      if (item !== null) coordinator.cancel(keyOf(item), new AgentosError({ code: 'item-cancelled', by }));
-    });
     await Promise.race([done, watch.killed]);
     recording.endKilled();
   } finally {
-    cancels?.close();
-    watch.dispose();
+    cancels.close();
     const posted = publisher?.close(interrupt.polite);
     await Promise.race([Promise.all([gateway?.close(), posted]), watch.killed]);
+    // From here on a signal can't change the outcome.
+    watch.dispose();
   }
 
-  // From here on a signal can't change the outcome.
-  watch.settle();
   const summary = await recording.finish(({ exitCode }) => trace.close({ exitCode, giveUp: interrupt.now }));
   // After an interruption there is no time to delete files; the next run does it.
   if (!interrupt.polite.aborted) {

@@ -35,10 +35,8 @@ const LAST_WORDS_MS = 700;
 interface InterruptWatch {
   /** Resolves some time after the second signal. */
   killed: Promise<void>;
-  /** The items have ended. */
-  dispose(): void;
   /** A signal has no effect on the run any more. */
-  settle(): void;
+  dispose(): void;
 }
 
 /** Stops the coordinator at signals, and emits events about them. */
@@ -66,8 +64,8 @@ export function followInterrupts(
   });
   return {
     killed,
-    dispose: stopWatching,
-    settle() {
+    dispose() {
+      stopWatching();
       interrupt.polite.removeEventListener('abort', onInterrupt);
       interrupt.now.removeEventListener('abort', onKill);
     },

@@ -7,9 +7,8 @@ import { countsOf, type Summary } from '../../core/summary.ts';
 import { printPlan } from '../../output/plan.ts';
 import { printable } from '../../output/terminal.ts';
 import type { EvalRequest } from '../../run/batches/eval-batch.ts';
-import { pipelineNamed } from '../../run/batches/pipelines.ts';
-import { type Pipeline, shownPlan } from '../../run/pipeline.ts';
-import { planBatch } from '../../run/plan-batch.ts';
+import type { Pipeline } from '../../run/pipeline.ts';
+import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { sweep } from '../../run/prepare-run.ts';
 import type { Project } from '../../run/project.ts';
 import { SELECT_FLAGS } from '../flags.ts';
@@ -105,7 +104,7 @@ export async function runBatch(
     if (!isHidden && !request.dryRun) terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
     if (asked > workers) terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
     if (request.dryRun) {
-      const shown = shownPlan(plan, pipeline);
+      const shown = pipeline.stages[0].whole?.shown?.(plan) ?? plan;
       if (request.json) printJson(shown);
       else printPlan(terminal, shown);
       return EXIT.ok;

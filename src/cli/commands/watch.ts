@@ -7,7 +7,7 @@ import { createIdleLine } from '../../output/idle-line.ts';
 import { printable } from '../../output/terminal.ts';
 import { acquireLock, type Lock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
-import { pipelineNamed } from '../../run/batches/pipelines.ts';
+import { pipelineNamed } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { type WatchIdle, watch } from '../../run/watch/watch.ts';
 import { watchInterrupts } from '../interrupt.ts';

@@ -38,7 +38,7 @@ export const lldBatch: Batch = {
       closed: await closedItems({ paths, git }, 'lld'),
     });
   },
-  read: ({ source }, id) => source.read(id),
+  start: async ({ source }, id, read) => ({ issue: read ?? (await source.read(id)) }),
   demand: documentDemand,
   done: {
     reason: 'its LLD is approved, for what the issue says now',
@@ -64,11 +64,12 @@ export const issueBatch: Batch = {
       closed: await closedItems({ paths, git }, 'issue'),
     });
   },
-  read: ({ paths }, id) => createBriefSource(paths.briefs).read(id),
-  async existing(project, brief) {
-    if (project.config.remote.source === null && !project.config.remote.create) return [];
+  async start(project, id, read) {
+    const { paths, config } = project;
+    const issue = read ?? (await createBriefSource(paths.briefs).read(id));
+    if (config.remote.source === null && !config.remote.create) return { issue };
     const { existingLike } = await import('../services/remote-work.ts');
-    return existingLike(project, brief);
+    return { issue, existing: await existingLike(project, issue) };
   },
   demand: documentDemand,
   done: {

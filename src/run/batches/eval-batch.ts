@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Config } from '../../core/config.ts';
 import { AgentosError, usageError } from '../../core/errors.ts';
+import { evaluationOf } from '../../core/evaluation.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
@@ -86,6 +87,16 @@ export function evalBatch(request: EvalRequest): Batch {
     demand: documentDemand,
     done: { reason: 'replayed already', outputs: async () => [] },
     nothingToDo: 'there is nothing to replay',
+    whole: {
+      summary({ items: planned }, state) {
+        const candidates = planned.flatMap(({ id }) => {
+          const item = byId.get(id);
+          return item === undefined ? [] : [{ kind: item.past.kind, candidate: item.candidate.name }];
+        });
+        const judged = [...state.items.values()].flatMap((item) => item.judged ?? []);
+        return { evaluation: evaluationOf(candidates, judged) };
+      },
+    },
   };
 }
 

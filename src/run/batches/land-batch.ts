@@ -1,12 +1,15 @@
 import { AgentosError } from '../../core/errors.ts';
 import { LONGEST_ID, parseItemId } from '../../core/ids.ts';
 import { type Landing, landingOrder } from '../../core/landing.ts';
+import type { Plan, PlannedItem } from '../../core/plan.ts';
+import type { ItemState } from '../../core/run-state.ts';
+import { partSummary, type Summary, summaryOf } from '../../core/summary.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { newestBase } from '../../git/newest-base.ts';
 import { readLldHashes } from '../../source/known-work.ts';
 import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
 import type { RunRecord } from '../history/run-files.ts';
-import type { Batch, ItemSetting } from '../pipeline.ts';
+import type { Batch } from '../pipeline.ts';
 import { resolveDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 
@@ -23,27 +26,60 @@ interface LandingPlan {
  */
 export function landBatch(request: LandRequest): Batch {
   let planned: Promise<LandingPlan> | null = null;
-  let setting: Partial<ItemSetting> | undefined;
+  let found: Landing | null = null;
   const roles: Batch['roles'] = request.resolve ? ['implementer'] : [];
   return {
     workflow: 'land',
     roles,
     async collect(project) {
       planned ??= planLanding(project, request);
-      const { landing } = await planned;
-      const { branches, onto } = landing;
-      setting = { input: { landing }, demand: (config) => resolveDemand(config, branches.length) };
+      const { branches, onto } = (found = (await planned).landing);
       if (branches.length === 0) return [];
       const id = parseItemId(onto.replace(/[^a-zA-Z0-9_-]/g, '-').slice(0, LONGEST_ID));
       const title = `${branches.map((branch) => branch.id).join(', ')} onto ${onto}`;
       return [{ id, title, state: 'pending' }];
     },
-    settingOf: () => setting,
+    settingOf() {
+      if (found === null) return undefined;
+      const { branches } = found;
+      return { input: { landing: found }, demand: (config) => resolveDemand(config, branches.length) };
+    },
     notes: async () => (await planned)?.notes ?? [],
     demand: (config) => resolveDemand(config, 1),
     done: { reason: 'landed already', outputs: async () => [] },
     nothingToDo: 'no finished branch waits to be merged',
+    whole: {
+      shown: (plan) => (found === null ? plan : withBranches(plan, found)),
+      summary: ({ items: [item] }, { items }) => {
+        const state = items.get(item?.id ?? '');
+        return found === null || state === undefined ? {} : landingSummary(found, state);
+      },
+    },
   };
+}
+
+/** A plan with the branches of its landing as items. */
+function withBranches(plan: Plan, { branches, merged, onto, base }: Landing): Plan {
+  const items = plan.items.flatMap((item): PlannedItem[] => [
+    ...branches.map(({ id, title, files, after }) => ({ ...item, id: parseItemId(id), title, files, after })),
+    ...merged.map((id) => ({ ...item, id: parseItemId(id), title: `in ${onto} already`, state: 'done' as const })),
+  ]);
+  const order = `They are merged in this order onto ${onto}, at ${base.slice(0, 12)}.`;
+  return { ...plan, items, notes: items.length === 0 ? plan.notes : [order, ...plan.notes] };
+}
+
+/** With an item for each branch. */
+function landingSummary({ branches, merged, onto, base }: Landing, state: ItemState): Partial<Summary> {
+  if (state.ends.length === 0) return {};
+  const whole = summaryOf(state, { kept: null, question: null });
+  const there = { ...whole, status: 'skipped' as const, reason: `in ${onto} already`, error: null, outputs: [] };
+  const items = [
+    ...branches.map((branch) => partSummary(whole, state, branch)),
+    ...merged.map((id) => ({ ...there, id, title: '', steps: [], costUsd: 0 })),
+  ];
+  const branch = items.flatMap(({ outputs }) => outputs)[0] ?? null;
+  const pullRequest = state.ends.at(-1)?.outputs.find((output) => /^https?:/.test(output)) ?? null;
+  return { items, landing: { branch, onto, base, pullRequest } };
 }
 
 async function planLanding(project: Project, request: LandRequest): Promise<LandingPlan> {

@@ -74,10 +74,11 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
       const reaction = reactions.get(id);
       return reaction && { input: { reaction } };
     },
-    async dispatch(project, id) {
+    async start(project, id) {
       const reaction = reactions.get(id);
-      const work = await import('../services/remote-work.ts');
-      if (reaction !== undefined) await work.dispatch(project, id, reaction);
+      const { dispatch } = await import('../services/remote-work.ts');
+      if (reaction !== undefined) await dispatch(project, id, reaction);
+      return {};
     },
     demand: implementDemand,
     done: {

@@ -11,11 +11,10 @@ import { inspectJournal } from '../../journal/inspect.ts';
 import { namesIn, removeFolder, staleTemporaryFiles } from '../../process/files.ts';
 import { isLockStale, livingHolder, lockItem, readHolder, tryLock, workedOnBy } from '../../process/lock.ts';
 import { abandonedWorkFolders } from '../../process/state-folder.ts';
-import { pipelineNamed } from '../batches/pipelines.ts';
 import { runIds } from '../history/run-files.ts';
 import { readRun } from '../history/run-history.ts';
-import { discardCommand } from '../outcome.ts';
-import type { Project } from '../project.ts';
+import { pipelineNamed } from '../plan-batch.ts';
+import { discardCommand, type Project } from '../project.ts';
 import {
   busyWith,
   type Candidate,

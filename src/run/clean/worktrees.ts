@@ -25,8 +25,7 @@ import { removePins } from '../../git/worktree/trees.ts';
 import { namesIn, removeFolder } from '../../process/files.ts';
 import { livingHolder, workedOnBy } from '../../process/lock.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
-import { discardCommand } from '../outcome.ts';
-import type { Project } from '../project.ts';
+import { discardCommand, type Project } from '../project.ts';
 
 /** What `clean --json` prints for each thing. */
 export interface CleanEntry {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { DESIGN_SIZES, SANDBOX_MODES } from '../../core/config.ts';
 import { AgentosError, systemCode } from '../../core/errors.ts';
 import type { AgentosEvent } from '../../core/events.ts';
-import { isItemId } from '../../core/ids.ts';
+import { isItemId, runIdOf } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import { type Paths, PIPELINES, WORKFLOWS } from '../../core/paths.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -146,6 +146,16 @@ export async function readableRun(paths: Paths, named: string | undefined): Prom
 
 export async function readRecord(paths: Paths, runId: string): Promise<RunRecord | null> {
   return recordSchema.safeParse(await readJson(paths.run(runId).record)).data ?? null;
+}
+
+/** False for a run in a state folder that came with someone else's files: its maker could not know the path of the folder here. */
+export function isRecordedHere(
+  base: string,
+  runId: string,
+  { startedAt, pid }: Pick<RunRecord, 'startedAt' | 'pid'>,
+): boolean {
+  const time = new Date(startedAt);
+  return !Number.isNaN(time.getTime()) && runId === runIdOf(time, base, pid);
 }
 
 export async function readSummary(paths: Paths, runId: string): Promise<RunSummary | null> {

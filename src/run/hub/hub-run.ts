@@ -1,5 +1,5 @@
 import { AgentosError, type MissingKey } from '../../core/errors.ts';
-import type { ItemId } from '../../core/ids.ts';
+import { type ItemId, runIdOf } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { missingAtHub } from '../../core/keys.ts';
 import { listed } from '../../core/lines.ts';
@@ -18,11 +18,10 @@ import { readPromptFiles } from '../../prompts/prompts.ts';
 import type { Issue } from '../../source/port.ts';
 import type { ItemInput } from '../../worker/adapters.ts';
 import type { RunRecord } from '../history/run-files.ts';
-import { isOpen, stagesAhead } from '../pipeline.ts';
-import { modelUses, prepareRunFolder, startsPrograms } from '../prepare-run.ts';
+import { isOpen, modelUses, stagesAhead, startsPrograms } from '../pipeline.ts';
+import { prepareRunFolder, runRecord } from '../prepare-run.ts';
 import type { RunOptions } from '../run.ts';
 import { createRunItems, doneElsewhere, itemOf, type RunItems } from '../run-items.ts';
-import { runIdOf, runRecord } from '../run-record.ts';
 import { openPosting } from '../services/hosts.ts';
 import { inputHash } from '../standing/decide.ts';
 import { followHubRun } from './hub-follow.ts';
@@ -43,7 +42,7 @@ export async function runOnHub(given: RunOptions, hub: HubRunOptions): Promise<S
   // Fails before anything is paid for if services can't be written.
   const openPublisher = await openPosting(project);
   await prepareRunFolder(project);
-  const runId = runIdOf(startedAt, paths.base);
+  const runId = runIdOf(startedAt, paths.base, process.pid);
   const token = hub.connection.tokenOf(runId);
   const repository = await repositoryName(git);
   const started = new Map<ItemId, Issue>();

@@ -7,8 +7,8 @@ import { testFolder } from '../../test/support/folder.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
 import { pathsOf } from '../core/paths.ts';
-import { keptWorktree } from './outcome.ts';
 import type { Project } from './project.ts';
+import { keptWorktree } from './recording.ts';
 
 const ID = parseItemId('42');
 const FAILED = { status: 'failed', error: null } as const;
