@@ -1,8 +1,6 @@
 import { posix } from 'node:path';
 import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
-import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
-import { joinedSuites } from './joined-suites.ts';
 import { withScriptsExpanded } from './npm-scripts.ts';
 import type { RunnerName, TestSuite } from './port.ts';
 import {
@@ -17,29 +15,18 @@ import {
   scriptCommand,
   withPackagePrograms,
 } from './project.ts';
+import { fromTop, type PackageTests, type SuiteOptions } from './run.ts';
 import type { Runner, RunnerSign } from './runner.ts';
 import { withTestFlags } from './runners/node.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
-import { createSuite, fromTop } from './suite.ts';
+import { createSuite } from './suite.ts';
 import { isRunnableTest } from './test-files.ts';
 
-export interface DetectOptions {
-  /** The worktree. */
-  directory: string;
-  settings: TestSettings;
+export interface DetectOptions extends SuiteOptions {
   /** The files under test, relative to the worktree. In a monorepo they select the packages whose tests run. */
   paths?: readonly string[];
   /** The whole environment of the tests. */
   env: Readonly<Record<string, string>>;
-  /** Absent: the tests run without a sandbox. */
-  sandbox?: OpenSandbox | undefined;
-  /** A folder outside the worktree for reports and caches, created on demand. */
-  scratch: string;
-  onLine: (line: string, stream: 'stdout' | 'stderr') => void;
-  /** Hides secrets in the lines. */
-  mask?: (text: string) => string;
-  onProgress: () => void;
-  onGroup: (leader: number, ended: boolean) => void;
 }
 
 /** How the tests of one package run, according to its files. */
@@ -56,17 +43,17 @@ export async function detectTests(options: DetectOptions): Promise<TestSuite> {
   const { directory, settings, paths } = options;
   const files = folderFiles(directory);
   const top = await readProject(files);
-  const open = async ({ name, folder, written }: FoundTests): Promise<TestSuite> => {
+  const open = async ({ name, folder, written }: FoundTests): Promise<PackageTests> => {
     const place = posix.join(directory, folder);
     const env = withPackagePrograms(options.env, place);
     const runner = runnerNamed(name);
     const project = await readProject(filesBelow(files, folder));
     const command = written?.command ?? (await runner.usualCommand?.(place, project, env)) ?? '';
     const build = settings.command === null ? buildCommand(top, project, folder) : null;
-    return createSuite({ ...options, env, folder, runner, command, script: written?.script ?? command, build });
+    return { folder, runner, env, command, script: written?.script ?? command, build };
   };
   const [first, ...others] = await findTests(files, settings, directory, paths);
-  return joinedSuites([await open(first), ...(await Promise.all(others.map(open)))]);
+  return createSuite([await open(first), ...(await Promise.all(others.map(open)))], options);
 }
 
 /** The build script of the top, which builds all packages, or else of the package; as typed at the top. */
