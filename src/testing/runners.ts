@@ -1,24 +1,15 @@
 import { posix } from 'node:path';
 import type { LoadFailure, RunnerName } from './port.ts';
 import type { Changes, Runner } from './runner.ts';
-import { ava } from './runners/ava.ts';
-import { bun } from './runners/bun.ts';
 import { cargo } from './runners/cargo.ts';
-import { dotnet } from './runners/dotnet.ts';
+import { dotnet, gradle, maven } from './runners/compiled.ts';
 import { go } from './runners/go.ts';
-import { jasmine } from './runners/jasmine.ts';
-import { jest } from './runners/jest.ts';
-import { gradle, maven } from './runners/jvm.ts';
-import { mocha } from './runners/mocha.ts';
+import { bun, junit, phpunit } from './runners/junit.ts';
 import { borp, node } from './runners/node.ts';
-import { phpunit } from './runners/phpunit.ts';
-import { pytest } from './runners/pytest.ts';
-import { qunit } from './runners/qunit.ts';
+import { jasmine, jest, mocha, uvu, vitest } from './runners/own-reporters.ts';
+import { pytest, unittest } from './runners/python.ts';
 import { minitest, rspec, testUnit } from './runners/ruby.ts';
-import { unittest } from './runners/unittest.ts';
-import { uvu } from './runners/uvu.ts';
-import { vitest } from './runners/vitest.ts';
-import { junit, tap } from './runners/written-report.ts';
+import { ava, qunit, tap } from './runners/tap.ts';
 import { runnerCalls, type TestScript } from './script.ts';
 
 /** In order of precedence: of equally strong signs, the first wins. */

@@ -32,7 +32,7 @@ import { parseJunit } from '../../src/testing/reports/junit.ts';
 import { parseLines } from '../../src/testing/reports/lines.ts';
 import { parseTap } from '../../src/testing/reports/tap.ts';
 import { parseCompileErrors, parseLibtest } from '../../src/testing/runners/cargo.ts';
-import { parseTrx } from '../../src/testing/runners/dotnet.ts';
+import { parseTrx } from '../../src/testing/runners/compiled.ts';
 import { parseGoEvents } from '../../src/testing/runners/go.ts';
 import { typescriptErrors } from '../../src/testing/runners/javascript.ts';
 import { isMissingCode, testScript } from '../../src/testing/runners.ts';

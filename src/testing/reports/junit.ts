@@ -20,9 +20,7 @@ export function junitReports(
   hint: Pick<JunitHints, 'byClass'> = {},
 ): Reading | null {
   const isFile = (path: string): boolean => isFileIn(worktree, path);
-  const readings = texts.map((text) => parseJunit(text, { pathInWorktree, isFile, ...hint }));
-  const read = readings.filter((reading) => reading !== null);
-  return read.length === 0 ? null : together(read);
+  return together(texts.map((text) => parseJunit(text, { pathInWorktree, isFile, ...hint })));
 }
 
 export function isFileIn(worktree: string, path: string): boolean {

@@ -71,6 +71,5 @@ export async function linesIn(
 ): Promise<Reading | null> {
   const texts = await textsIn(folder, /\.lines$/);
   const readings = texts.map((text) => parseLines(mayLackEnd ? `${text}\n${END}` : text, pathInWorktree));
-  const whole = readings.filter((reading) => reading !== null);
-  return whole.length === 0 || whole.length < readings.length ? null : together(whole);
+  return readings.includes(null) ? null : together(readings);
 }

@@ -28,10 +28,13 @@ export interface Reading {
   loadFailures: LoadFailure[];
 }
 
-export function together(readings: readonly Reading[]): Reading {
+/** The reports that could be read, as one; null: none could. */
+export function together(readings: readonly (Reading | null)[]): Reading | null {
+  const read = readings.filter((reading) => reading !== null);
+  if (read.length === 0) return null;
   return {
-    cases: readings.flatMap(({ cases }) => cases),
-    loadFailures: readings.flatMap(({ loadFailures }) => loadFailures),
+    cases: read.flatMap(({ cases }) => cases),
+    loadFailures: read.flatMap(({ loadFailures }) => loadFailures),
   };
 }
 

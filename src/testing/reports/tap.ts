@@ -6,6 +6,8 @@ interface Point {
   name: string;
   /** Marked SKIP or TODO. */
   excused: boolean;
+  /** The comments before it: what was printed meanwhile. */
+  said: string;
   diagnostics: string;
   inner: Level | null;
 }
@@ -51,6 +53,7 @@ function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Le
   let pending: Level | null = null;
   let title = '';
   let heading = '';
+  let said: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? '';
     if (depth < DEEPEST && line.startsWith(' '.repeat(INDENT))) {
@@ -79,7 +82,7 @@ function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Le
     if (subtest !== null) {
       title = subtest[1] ?? '';
       if (level.points.length === 0 && pending === null) level.title = title;
-    }
+    } else if (line.startsWith('# ')) said.push(line.slice(2));
     if (hasHeadings) heading = HEADING.exec(line)?.[1]?.trim() ?? heading;
     const bail = /^Bail out!\s*(.*)$/.exec(line);
     if (bail !== null) level.bail = bail[1] ?? '';
@@ -97,10 +100,12 @@ function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Le
         ok: point[1] === undefined,
         name: name === '' && pending !== null ? pending.title : name,
         excused: DIRECTIVE.test(described),
+        said: said.join('\n'),
         diagnostics: '',
         inner: pending,
       });
       pending = null;
+      said = [];
     }
   }
   if (pending !== null) level.points.push(unfinished(pending));
@@ -118,7 +123,7 @@ function dedented(lines: readonly string[]): string {
 }
 
 function unfinished(inner: Level): Point {
-  return { ok: false, name: inner.title, excused: false, diagnostics: 'The subtest did not finish.', inner };
+  return { ok: false, name: inner.title, excused: false, said: '', diagnostics: 'The subtest did not finish.', inner };
 }
 
 interface Surroundings {
@@ -145,7 +150,7 @@ function flatten(
     if (point.inner !== null && (point.ok || isExplained) && !point.excused) continue;
     if (file !== null && point.ok && !point.excused) continue;
     if (file !== null && !point.ok && !point.excused)
-      reading.loadFailures.push({ file, message: loadMessage(point.diagnostics) });
+      reading.loadFailures.push({ file, message: loadMessage(`${point.said}\n${point.diagnostics}`) });
     else
       reading.cases.push({
         file: inside.file,

@@ -25,3 +25,11 @@ test('a script that stops at the compiler has a load failure for every file with
   const other = { stdout: 'hello', stderr: 'error: other', exitCode: 1 };
   expect(withPrintedErrors(null, other, (path) => path)).toBeNull();
 });
+
+test('a module that lacks a name, or that Node can not read, is a load failure though no report tells of it', () => {
+  const place = "file:///w/test/b.test.mjs:1\nimport { nope } from '../src/b.mjs';\n         ^^^^\n";
+  const stderr = `${place}SyntaxError: The requested module '../src/b.mjs' does not provide an export named 'nope'\n    at x\n\nNode.js v24.1.0\nmore\n`;
+  const report = withPrintedErrors(null, { stdout: '', stderr, exitCode: 1 }, (path) => path.replace('file:///w/', ''));
+  expect(report?.loadFailures.map(({ file }) => file)).toEqual(['test/b.test.mjs']);
+  expect(report?.loadFailures[0]?.message).toMatch(/^file:[^]*named 'nope'\n {4}at x$/);
+});

@@ -33,6 +33,9 @@ const NO_EXPORT: readonly RegExp[] = [
   /Named export '[^']+' not found\. The requested module '(?<specifier>[^']+)' is a CommonJS module/g,
 ];
 
+/** A module that Node could not read, or that lacks an export: the place is printed above the error. */
+const UNREADABLE = /^(?<importer>(?:file:\/\/)?\/.+):\d+\n(?:.*\n){0,6}?SyntaxError: /gm;
+
 const SOURCE = /\.(?:[cm]?[jt]sx?|vue|svelte)$/;
 
 export function isJavaScriptMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
@@ -89,18 +92,20 @@ export function typescriptErrors(output: string): TypeScriptError[] {
 
 /**
  * Adds files that can't be loaded from the output of Node or the compiler: most runners omit them from the report or write
- * no report at all. Null if there is neither a report nor such an error.
+ * no report at all. Null if there is neither a report nor such an error. `isWhole`: the report omits no file, but may lack the
+ * reason.
  */
 export function withPrintedErrors(
   reading: Reading | null,
   output: Pick<RunOutput, 'stdout' | 'stderr' | 'exitCode'>,
   pathInWorktree: PathInWorktree,
+  isWhole = false,
 ): Reading | null {
   const printed = printedErrors(withoutSequences(`${output.stdout}\n${output.stderr}`), pathInWorktree);
   const failureOf = ([file, message]: [string, string]): LoadFailure => ({ file, message: loadMessage(message) });
   if (reading === null) return printed.size === 0 ? null : { cases: [], loadFailures: [...printed].map(failureOf) };
   const known = new Set([...reading.cases, ...reading.loadFailures].map(({ file }) => file));
-  const leftOut = output.exitCode === 0 ? [] : [...printed].filter(([file]) => !known.has(file));
+  const leftOut = output.exitCode === 0 || isWhole ? [] : [...printed].filter(([file]) => !known.has(file));
   const loadFailures = reading.loadFailures.map((failure) => {
     const said = printed.get(failure.file ?? '');
     return said === undefined || saysWhy(failure.message) ? failure : { ...failure, message: loadMessage(said) };
@@ -122,11 +127,12 @@ export async function readLines(
   return reading === null ? null : { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
 }
 
-function saysWhy(message: string): boolean {
+export function saysWhy(message: string): boolean {
   return MISSING.some((pattern) => message.search(pattern) >= 0) || /^[ \t]*\w*Error\b/m.test(message);
 }
 
 const MOST_LINES = 30;
+const MOST_CHARS = 20_000;
 
 /** The printed errors of each file of the worktree that can't be compiled or imports a missing module. */
 function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string, string> {
@@ -137,12 +143,13 @@ function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string
     found.set(file, found.has(file) ? `${found.get(file)}\n${message}` : message);
   };
   for (const { file, text: message } of typescriptErrors(text)) add(file, message);
-  for (const pattern of MISSING)
+  for (const pattern of [...MISSING, UNREADABLE])
     for (const { index, groups = {} } of text.matchAll(pattern)) {
       const start = text.lastIndexOf('\n', index) + 1;
       const importer = groups.importer ?? '';
-      if (importer !== '' && !found.has(pathInWorktree(importer) ?? ''))
-        add(importer, text.slice(start).split('\n').slice(0, MOST_LINES).join('\n'));
+      if (importer === '' || found.has(pathInWorktree(importer) ?? '')) continue;
+      const [crash = ''] = text.slice(start, start + MOST_CHARS).split(/^Node\.js v\d/m);
+      add(importer, crash.split('\n').slice(0, MOST_LINES).join('\n'));
     }
   return found;
 }

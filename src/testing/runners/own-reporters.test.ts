@@ -6,9 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPathInWorktree } from '../reports/report.ts';
 import type { Report, Runner } from '../runner.ts';
 import { testScript } from '../runners.ts';
-import { jest } from './jest.ts';
 import { node } from './node.ts';
-import { vitest } from './vitest.ts';
+import { jest, vitest } from './own-reporters.ts';
 
 /*
  * Our reporters, as the runners load and call them. That they are called so is shown by the tests that start the runners.

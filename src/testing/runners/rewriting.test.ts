@@ -6,22 +6,15 @@ import { selectedScript } from '../run.ts';
 import type { Runner, RunPlace } from '../runner.ts';
 import { testScript } from '../runners.ts';
 import { withCallsChanged } from '../script.ts';
-import { ava } from './ava.ts';
-import { bun } from './bun.ts';
 import { cargo } from './cargo.ts';
-import { dotnet } from './dotnet.ts';
+import { dotnet, gradle, maven } from './compiled.ts';
 import { go } from './go.ts';
-import { jest } from './jest.ts';
-import { gradle, maven } from './jvm.ts';
-import { mocha } from './mocha.ts';
+import { bun, phpunit } from './junit.ts';
 import { node } from './node.ts';
-import { phpunit } from './phpunit.ts';
-import { pytest } from './pytest.ts';
+import { jest, mocha, uvu, vitest } from './own-reporters.ts';
+import { pytest, unittest } from './python.ts';
 import { minitest, rspec } from './ruby.ts';
-import { unittest } from './unittest.ts';
-import { uvu } from './uvu.ts';
-import { vitest } from './vitest.ts';
-import { tap } from './written-report.ts';
+import { ava, tap } from './tap.ts';
 
 let folder = '';
 beforeAll(async () => {

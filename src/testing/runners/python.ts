@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { shellWord } from '../../core/lines.ts';
 import { findProgram, runProgram } from '../../process/program.ts';
@@ -6,6 +7,7 @@ import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { lcovIn } from '../reports/coverage.ts';
 import { junitReports } from '../reports/junit.ts';
+import { linesIn } from '../reports/lines.ts';
 import { loadMessage, textsIn } from '../reports/report.ts';
 import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, type TestScript } from '../script.ts';
@@ -119,7 +121,7 @@ async function pytestCommand(directory: string, _: Project, env: Environment): P
 }
 
 /** The Python of the worktree's virtual environment, or the one on PATH. */
-export async function pythonFor(directory: string, env: Environment): Promise<string> {
+async function pythonFor(directory: string, env: Environment): Promise<string> {
   const own = ENVIRONMENTS.find((python) => existsSync(join(directory, python)));
   if (own !== undefined) return shellWord(own);
   return (await findProgram('python3', env.PATH)) === null ? 'python' : 'python3';
@@ -135,7 +137,7 @@ async function hasModule(module: string, python: string, cwd: string, env: Envir
 /** The last line of a traceback. A heading such as `ImportError while importing` has no colon and doesn't match. */
 const ERROR = /^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Failed)): (.*)$/gm;
 
-export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
+function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!failure.file?.endsWith('.py') && !/^(E\s+)?(ModuleNotFoundError|ImportError): /m.test(failure.message))
     return null;
   const errors = [...failure.message.matchAll(ERROR)];
@@ -174,3 +176,120 @@ export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree
 function isPython(place: string, paths: readonly string[]): boolean {
   return paths.includes(`${place}.py`) || paths.includes(`${place}/__init__.py`) || paths.includes(`${place}.pyi`);
 }
+
+const COMMAND = /-m unittest\b[^\n"'{}#]*/;
+
+/** Python's own runner. It writes no report, so a script of ours runs it and writes one. */
+export const unittest: Runner = {
+  name: 'unittest',
+  isMissingCode: isPythonMissing,
+
+  sign({ texts, samples }) {
+    const all = Object.values(texts).join('\n');
+    if (/\bpytest\b|\bpy\.test\b/.test(`${all}\n${samples}`)) return null;
+    return COMMAND.test(all) || /^\s*(?:import unittest|from unittest\b)/m.test(samples) ? 'named' : null;
+  },
+
+  async usualCommand(directory, { texts, names, top }, env) {
+    const python = await pythonFor(directory, env);
+    const said = COMMAND.exec(`${texts['tox.ini']}\n${texts['noxfile.py']}`)?.[0].trim();
+    if (said !== undefined) return `${python} ${said}`;
+    // Discovery doesn't enter folders without an `__init__.py`.
+    const isApart =
+      top.includes('tests') && !names.includes('__init__.py') && !top.some((name) => isTestOf('python', name));
+    return `${python} -m unittest discover${isApart ? ' -s tests' : ''}`;
+  },
+
+  headAt: (names, at) => (names[at] === 'unittest' && names[at - 1] === '-m' ? at : null),
+
+  select(_, files) {
+    if (files.length === 0 || !files.every((file) => isTestOf('python', file))) return null;
+    return { last: files.flatMap((file) => ['-k', `*${posix.basename(file, '.py')}.*`]) };
+  },
+
+  async change({ words, head }, index, { folder }) {
+    const program = join(folder, `unittest-${index}.py`);
+    await writeFile(program, UNITTEST_PROGRAM);
+    const named = [words[head - 1], words[head]].filter((word) => word !== undefined);
+    return { remove: named, first: [program] };
+  },
+
+  environment: async () => ({ env: { PYTHONDONTWRITEBYTECODE: '1' } }),
+  read: ({ folder, pathInWorktree }) => linesIn(folder, pathInWorktree),
+};
+
+const UNITTEST_PROGRAM = `import json, os, sys, unittest
+
+sys.path[0] = os.getcwd()
+report = os.path.splitext(os.path.abspath(__file__))[0] + ".lines"
+
+
+def write(line):
+    with open(report, "a") as file:
+        file.write(json.dumps(line) + "\\n")
+
+
+def file_of_module(name):
+    end = os.sep + name.replace(".", os.sep) + ".py"
+    for folder, folders, files in os.walk(os.getcwd()):
+        folders[:] = [each for each in folders if not each.startswith(".") and each not in ("node_modules", "venv")]
+        for file in files:
+            if os.path.join(folder, file).endswith(end):
+                return os.path.join(folder, file)
+    return None
+
+
+def tell(test, outcome, message=None, more=()):
+    if type(test).__name__ == "_FailedTest":
+        reason = str(message)
+        # Drop the heading above the traceback.
+        write({"file": file_of_module(test._testMethodName), "broken": reason[max(reason.find("Traceback"), 0) :]})
+        return
+    module = sys.modules.get(type(test).__module__)
+    inner = getattr(test, "_testMethodName", None)
+    names = [type(test).__qualname__, inner] if inner else [str(test)]
+    file = getattr(module, "__file__", None) if inner else None
+    write({"file": file, "names": names + list(more), "outcome": outcome, "message": message})
+
+
+class Lines(unittest.TextTestResult):
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        tell(test, "passed")
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        tell(test, "failed", self._exc_info_to_string(err, test))
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        tell(test, "failed", self._exc_info_to_string(err, test))
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        tell(test, "skipped")
+
+    def addExpectedFailure(self, test, err):
+        super().addExpectedFailure(test, err)
+        tell(test, "skipped")
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        tell(test, "failed", "unexpected success")
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            tell(test, "failed", self._exc_info_to_string(err, test), [subtest._subDescription()])
+
+    def stopTestRun(self):
+        super().stopTestRun()
+        write({"end": True})
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Lines
+
+
+unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=Runner)
+`;

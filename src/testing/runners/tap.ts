@@ -3,12 +3,97 @@ import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
-import { loadMessage, type Reading } from '../reports/report.ts';
+import { dependsOn, installedMajor } from '../project.ts';
+import { isFileIn } from '../reports/junit.ts';
+import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import type { Runner, RunPlace } from '../runner.ts';
-import { optionsMatching, type TestScript } from '../script.ts';
+import { optionsMatching, type RunnerCall, type TestScript } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
+import { completed } from './junit.ts';
+
+/** The version in which node-tap renamed its options. */
+const TAP_RENAMED = 17;
+
+/** For any command that writes TAP to a file or to stdout. tape does so by default; node-tap gets an option for it. */
+export const tap: Runner = {
+  ...packaged('tap', /^(-[bc]|--(bail|no-[\w-]+|allow-[\w-]+|disable-coverage|color|strict))$/, {
+    packages: ['tap', 'tape'],
+    configuration: /^\.taprc$/,
+    programs: ['tape'],
+  }),
+  readsStdout: true,
+  usualCommand: async (_, project) => (dependsOn(project, ['tape']) ? "tape 'test/**/*.js'" : 'tap'),
+
+  async change(call, _, { worktree }) {
+    if (isTape(call)) return {};
+    const isRenamed = ((await installedMajor(worktree, 'tap')) ?? TAP_RENAMED) >= TAP_RENAMED;
+    return {
+      remove: optionsMatching(
+        call,
+        /^(-w|--watch|--100|--(no-)?(check-)?coverage|--disable-coverage|--show-full-coverage)$/,
+        /^(-R|--reporter|--coverage-report|--(lines|branches|functions|statements))(=|$)/,
+      ),
+      // Coverage is turned off, because too little of it makes node-tap fail.
+      first: ['--reporter=tap', isRenamed ? '--disable-coverage' : '--no-coverage'],
+    };
+  },
+
+  async read(place, output, { calls }) {
+    const texts = place.report === null ? [output.stdout] : await place.report();
+    const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), calls.some(isTape)));
+    const reading = together(readings);
+    return calls.some(({ runner }) => runner === 'tap')
+      ? withPrintedErrors(reading, output, place.pathInWorktree)
+      : completed(reading, place, output);
+  },
+};
+
+function isTape({ words, head }: RunnerCall): boolean {
+  return /\btape$/.test(words[head]?.text ?? '');
+}
+
+function fileNamed(name: string, place: RunPlace): string | null {
+  const file = place.pathInWorktree(name);
+  return file !== null && /\.\w+$/.test(file) && isFileIn(place.worktree, file) ? file : null;
+}
+
+/** The first line of an error about a file that can't be loaded. Old versions make a test of it, and print the error below its name. */
+const LOADING = /^.*Failed to load (?:the test )?file (\S+)\n?/m;
+const LOADING_IN_NAME = /^(\S+) > Failed to load the test file with error:$/;
+
+export const qunit: Runner = {
+  ...packaged('qunit', /^--(watch|trace-deprecation)$/, { packages: ['qunit', 'qunitjs'] }),
+  readsStdout: true,
+
+  change: (call) => ({
+    remove: optionsMatching(call, /^(-w|--watch)$/, /^--reporter(=|$)/),
+    first: ['--reporter', 'tap'],
+  }),
+
+  async read({ pathInWorktree }, output) {
+    const tap = parseTap(output.stdout, () => null);
+    const named = ({ name }: TestCase): string | undefined => LOADING_IN_NAME.exec(name)?.[1];
+    const isGlobal = (test: TestCase): boolean => test.name === 'global failure' || named(test) !== undefined;
+    const failureOf = (test: TestCase): LoadFailure => ({
+      file: pathInWorktree(named(test) ?? LOADING.exec(test.message ?? '')?.[1] ?? ''),
+      message: named(test) === undefined ? (test.message ?? '').replace(LOADING, '') : '',
+    });
+    const isPrinted = tap?.cases.some((test) => named(test) !== undefined) ?? false;
+    const reading =
+      tap === null
+        ? null
+        : {
+            cases: tap.cases.filter((test) => !isGlobal(test)),
+            // "No tests were run" isn't a failure of a file.
+            loadFailures: tap.cases
+              .filter((test) => isGlobal(test) && !/^message: No tests were run/m.test(test.message ?? ''))
+              .map(failureOf),
+          };
+    return withPrintedErrors(reading, { ...output, stdout: isPrinted ? output.stdout : '' }, pathInWorktree);
+  },
+};
 
 export const ava: Runner = {
   ...packaged('ava', /^(-[svu]|--(serial|verbose|fail-fast|no-worker-threads|tap))$/, {
