@@ -85,7 +85,7 @@ function notThere(found: TestRun, file: string, added: string[], modified: strin
 
 describe('node:test', () => {
   const TESTS = {
-    'package.json': '{"type":"module","scripts":{"build":"true","test":"npm run build && node --test test/"}}',
+    'package.json': '{"type":"module","scripts":{"build":"true","test":"npm run build && node --test"}}',
     'src/a.js': 'export function a(x) {\n  if (x) {\n    return 1;\n  }\n  return 2;\n}\n',
     'test/a.test.js': `import { describe, test } from 'node:test'; import assert from 'node:assert'; import { a } from '../src/a.js';
       describe('outer', () => { test('010 works', () => assert.equal(a(true), 1)); test('020 fails', () => assert.equal(1, 2));
@@ -204,7 +204,7 @@ describe('node:test', () => {
     };
     await symlink(ours, join(directory, 'node_modules'));
     await write({
-      'package.json': '{"type":"module","scripts":{"pretest":"tsc -p .","test":"node --test dist/test"}}',
+      'package.json': `{"type":"module","scripts":{"pretest":"tsc -p .","test":"node --test 'dist/test/*.js'"}}`,
       'tsconfig.json': JSON.stringify({ ...config, include: ['src', 'test'] }),
       'src/a.ts': 'export const a: number = 1;\n',
       'test/node.d.ts': `declare module 'node:test' { export function test(name: string, run: () => void): void; }`,
@@ -319,7 +319,7 @@ test('of several calls of a runner, one that fails does not keep the others from
   const test = (name: string, body: string): string => `require('node:test').test('${name}', () => { ${body} });`;
   await write({
     'package.json': JSON.stringify({
-      scripts: { a: 'node --test a', test: 'npm run a && X=1 node --test b && touch c' },
+      scripts: { a: 'node --test a/*', test: 'npm run a && X=1 node --test b/* && touch c' },
     }),
     'a/x.test.js': test('fails', 'throw new Error("x")'),
     'b/y.test.js': test('passes', ''),

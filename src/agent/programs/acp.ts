@@ -43,10 +43,13 @@ const AUTH_REQUIRED = -32_000;
 
 function createDialogue(task: AgentTask): Dialogue {
   const reader = createAcpReader();
-  let incoming: ReadableStreamDefaultController<object> | null = null;
+  const { read } = reader;
   const readable = new ReadableStream<object>({
-    start(controller) {
-      incoming = controller;
+    start(incoming) {
+      reader.read = (event) => {
+        incoming.enqueue(event);
+        return read(event);
+      };
     },
   });
   const hold = async (send: (line: string) => void): Promise<void> => {
@@ -74,18 +77,7 @@ function createDialogue(task: AgentTask): Dialogue {
     });
   };
   return {
-    reader: {
-      get verdict() {
-        return reader.verdict;
-      },
-      get lastWords() {
-        return reader.lastWords;
-      },
-      read(event) {
-        incoming?.enqueue(event);
-        return reader.read(event);
-      },
-    },
+    reader,
     hold: (send) =>
       hold(send).catch((error: unknown) => {
         reader.verdict = { is: 'failed', why: error instanceof Error ? error.message : String(error) };

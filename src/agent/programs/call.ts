@@ -16,7 +16,15 @@ import { NotDone } from '../tools.ts';
 import { createActionLines, logLinesOf, openTranscript, type Transcript } from '../transcript.ts';
 import { readableWorktree } from '../worktree-files.ts';
 import { openWorktree } from '../worktree-path.ts';
-import { AGENTS, type AgentStart, type AgentTask, CONVENTIONS, type Dialogue, type EventReader } from './agent.ts';
+import {
+  AGENTS,
+  type AgentAction,
+  type AgentStart,
+  type AgentTask,
+  CONVENTIONS,
+  type Dialogue,
+  type EventReader,
+} from './agent.ts';
 import { metered } from './gateway-account.ts';
 import { placesOfLogin, withLogin, withOwnHome } from './own-login.ts';
 
@@ -241,8 +249,8 @@ function createListener(
   { worktree, may }: Pick<AgentCall, 'worktree' | 'may'>,
 ): Listener {
   const linesOf = createActionLines(logLinesOf);
-  /** Lines that may be part of the reply, which does not belong in the log. */
-  const held: string[] = [];
+  // What a reader says may be its reply, which does not belong in the log.
+  const isLogged = ({ type }: AgentAction): boolean => may === 'write' || (type !== 'text' && type !== 'piece');
   const listener: Listener = {
     began: false,
     stray: [],
@@ -251,11 +259,8 @@ function createListener(
       if (event !== null) {
         listener.began = true;
         transcript?.add(line);
-        const before = reader.lastWords;
-        const said = linesOf(reader.read(fieldsOf(event))).map((text) => text.replaceAll(`${worktree}/`, ''));
-        const isWords = reader.lastWords !== before && reader.lastWords !== '';
-        held.push(...said);
-        if (may === 'write' || (said.length > 0 && !isWords && reader.verdict === null)) held.splice(0).forEach(log);
+        const actions = reader.read(fieldsOf(event)).filter(isLogged);
+        for (const text of linesOf(actions)) log(text.replaceAll(`${worktree}/`, ''));
         return;
       }
       const text = line.slice(0, MAX_STRAY_CHARS);

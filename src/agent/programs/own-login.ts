@@ -5,24 +5,20 @@ import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { OwnLogins } from '../create.ts';
 
+/** Variables that move an agent's settings. */
+const MOVED = ['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR'];
 /** They say where an agent has its login. */
 const VARIABLES = [
-  'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME',
-  'CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME OPENCODE_CONFIG_DIR DBUS_SESSION_BUS_ADDRESS',
-].flatMap((names) => names.split(' '));
+  ...'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME DBUS_SESSION_BUS_ADDRESS'.split(' '),
+  ...MOVED,
+];
 
 /** An item's environment with these variables of the person, and without our own values of them. */
 export function withOwnHome(env: Readonly<Record<string, string>>): Record<string, string> {
-  const others = Object.entries(env).filter(([name]) => !VARIABLES.includes(name));
-  const own = VARIABLES.flatMap((name): [string, string][] => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  });
-  return Object.fromEntries([...others, ...own]);
+  const own = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
+  const all = Object.entries({ ...env, ...own });
+  return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
-
-/** Variables that move an agent's settings. */
-const MOVED = ['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR'];
 
 /** The usual places of the login and settings of an agent that is started by this command. */
 export function placesOfLogin(command: string): string[] {

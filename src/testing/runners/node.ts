@@ -1,20 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { writeReporter } from '../reports/lines.ts';
 import type { PathInWorktree } from '../reports/report.ts';
-import type { Ask, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
-import {
-  type Edit,
-  edited,
-  optionsMatching,
-  plainArguments,
-  type ShellWord,
-  shellCommands,
-  type TestScript,
-} from '../script.ts';
-import { isTestOf } from '../test-files.ts';
+import type { Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { type Edit, edited, optionsMatching, shellCommands, type TestScript } from '../script.ts';
 import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
 
 const NODE = /^(node|nodejs|tsx)$/;
@@ -30,8 +20,7 @@ export const node: Runner = {
   headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),
 
-  async change(call, index, place, { coverage, ask }) {
-    const patterns = await patternsForFolders(plainArguments(call, FLAGS), place.worktree, ask);
+  async change(call, index, place, { coverage }) {
     const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
     const reporters = [
       ['spec', 'stdout'],
@@ -40,8 +29,7 @@ export const node: Runner = {
     ];
     return {
       measures: coverage,
-      remove: [...optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/), ...patterns.keys()],
-      last: [...patterns.values()],
+      remove: optionsMatching(call, /^--watch(=|$)/, /^--test-reporter(-destination)?(=|$)/),
       first: [
         // Source maps make coverage refer to the original files.
         ...(coverage ? ['--experimental-test-coverage', '--enable-source-maps'] : []),
@@ -119,30 +107,6 @@ async function importsNodeTest(file: string, read: (path: string) => Promise<str
     waiting.push(...imports.filter((one) => one.startsWith('.')).map((one) => posix.join(folder, one)));
   }
   return false;
-}
-
-/** The first version in which `node --test` takes globs and no longer takes folders. */
-const TAKES_PATTERNS = 21;
-
-/** Replaces folder arguments of `node --test` by globs if the installed Node doesn't accept folders. */
-async function patternsForFolders(
-  words: readonly ShellWord[],
-  worktree: string,
-  ask: Ask,
-): Promise<ReadonlyMap<ShellWord, string>> {
-  const folders = words.filter(({ text }) => /^[^*?[{]+$/.test(text) && !/\.[cm]?[jt]sx?$/.test(text));
-  if (folders.length === 0) return new Map();
-  const { stdout } = await ask('node --version');
-  const major = Number(/^v(\d+)\./.exec(stdout)?.[1] ?? TAKES_PATTERNS);
-  if (major < TAKES_PATTERNS) return new Map();
-  const found = folders.map(async (word) => {
-    const folder = word.text.replace(/\/$/, '');
-    const files = await readdir(join(worktree, folder), { recursive: true }).catch(() => []);
-    // If no file is named like a test, all of them are tests.
-    const isNamed = files.length === 0 || files.some((file) => isTestOf('javascript', file));
-    return [word, `${folder}/**/${isNamed ? '{test,test-*,*[._-]test,*[._-]spec}' : '*'}.?(c|m)[jt]s`] as const;
-  });
-  return new Map(await Promise.all(found));
 }
 
 /**
