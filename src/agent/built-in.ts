@@ -1,15 +1,24 @@
-import { unlink } from 'node:fs/promises';
+import { chmod, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
 import { addUse, type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
 import type { ModelRound, Provider } from '../models/port.ts';
+import { writeFileAtomic } from '../process/files.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import { type Answer, answerIn, type Conversation, converse, userTurn, withCacheMarks } from './loop.ts';
 import type { WriteRequest, Writer } from './port.ts';
 import { createToolSet, list, NotDone, read, search, type Tool, type ToolSet, toolOf } from './tools.ts';
 import { openTranscript } from './transcript.ts';
-import { notWritten, readableWorktree, readText, saveText } from './worktree-files.ts';
-import { locate, namedPath, openWorktree, type Worktree } from './worktree-path.ts';
+import {
+  LARGEST_BYTES,
+  locate,
+  namedPath,
+  openWorktree,
+  type Place,
+  readableWorktree,
+  readText,
+  type Worktree,
+} from './worktree.ts';
 
 interface BuiltInOptions {
   /** Calls in one conversation, replayed ones included. */
@@ -202,3 +211,29 @@ const runTests = (worktree: Worktree, run: NonNullable<WriteRequest['runTests']>
       return { text: tried.text, note: `(${tried.summary})` };
     },
   });
+
+/** Replaces a file by renaming, with the same permissions: a hard link elsewhere keeps the old text. */
+async function saveText(place: Place, text: string): Promise<void> {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > LARGEST_BYTES) throw new NotDone(`${bytes} bytes are too much for one file`);
+  try {
+    const mode = place.kind === 'file' ? (await stat(place.absolute)).mode & 0o777 : null;
+    await writeFileAtomic(place.absolute, text);
+    if (mode !== null) await chmod(place.absolute, mode);
+  } catch (error) {
+    throw notWritten(error, place);
+  }
+}
+
+/** The disk is full or gone: another path would not help. */
+const HOPELESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE']);
+
+/** The error of a failed write: for the model, unless another path would not help. */
+function notWritten(error: unknown, { path, absolute }: Place): unknown {
+  const unwritable = error instanceof AgentosError && error.problem.code === 'output-unwritable';
+  const code = systemCode(unwritable ? error.cause : error);
+  if (code === null) return error;
+  return HOPELESS.has(code)
+    ? new AgentosError({ code: 'output-unwritable', path: absolute, reason: code }, { cause: error })
+    : new NotDone(`${path} can't be written: ${code}`);
+}

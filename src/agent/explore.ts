@@ -18,8 +18,7 @@ import {
   search,
   type ToolSet,
 } from './tools.ts';
-import { grepLines, isShown, refuseUnreadable, shownText } from './worktree-files.ts';
-import { namedPath, type Place } from './worktree-path.ts';
+import { grepLines, isShown, namedPath, type Place, refuseUnreadable, shownText } from './worktree.ts';
 
 export interface ExploreOptions {
   git: Git;

@@ -6,7 +6,7 @@ import { detailOf } from '../core/reason.ts';
 import type { Git } from '../git/git.ts';
 import type { AnswerCall } from '../models/port.ts';
 import type { VendorTool } from '../models/vendors.ts';
-import type { Place } from './worktree-path.ts';
+import type { Place } from './worktree.ts';
 
 /**
  * A tool of a model. The same call on the same files has exactly the same result: a loop that was killed repeats its calls, and

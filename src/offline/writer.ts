@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { WriteRequest, Writer } from '../agent/port.ts';
-import { locate, openWorktree } from '../agent/worktree-path.ts';
+import { locate, openWorktree } from '../agent/worktree.ts';
 import { AgentosError } from '../core/errors.ts';
 import { NO_USAGE } from '../core/money.ts';
 import { applyEdits } from '../documents/revise/edits.ts';

@@ -16,7 +16,7 @@ import {
   withPackagePrograms,
 } from './project.ts';
 import { fromTop, type PackageTests, type SuiteOptions } from './run.ts';
-import type { Runner, RunnerSign } from './runner.ts';
+import type { Runner } from './runner.ts';
 import { withTestFlags } from './runners/node.ts';
 import { RUNNERS, runnerNamed, testScript } from './runners.ts';
 import { createSuite } from './suite.ts';
@@ -268,13 +268,17 @@ const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly stri
   ['nox', [], /^noxfile\.py$/],
 ];
 
-/** The runner that the project's files point to, or the name of an unsupported one. The strongest sign wins. */
+/** The runner that the project's files point to, or the name of an unsupported one. */
 function runnerOf(project: Project): Runner | string | null {
-  const signs = RUNNERS.map((runner) => ({ runner, sign: runner.sign?.(project) ?? null }));
-  const first = (sign: RunnerSign): Runner | undefined => signs.find((found) => found.sign === sign)?.runner;
-  const other = OTHER_RUNNERS.find(
-    ([, packages, configuration]) =>
-      dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
+  const [other] =
+    OTHER_RUNNERS.find(
+      ([, packages, configuration]) =>
+        dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
+    ) ?? [];
+  return (
+    RUNNERS.find((runner) => runner.sign?.(project)) ??
+    other ??
+    RUNNERS.find((runner) => runner.signOfLanguage?.(project)) ??
+    null
   );
-  return first('named') ?? other?.[0] ?? first('language') ?? null;
 }

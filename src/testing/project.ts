@@ -89,12 +89,6 @@ export function hasFile({ top }: Project, pattern: RegExp): boolean {
   return top.some((name) => pattern.test(name));
 }
 
-/** Recognises a runner by a dependency on its package or by its configuration file. */
-export function signOf(packages: readonly string[], configuration?: RegExp): (project: Project) => 'named' | null {
-  return (project) =>
-    dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)) ? 'named' : null;
-}
-
 /** Whether package.json depends on one of these packages. */
 export function dependsOn({ packageJson }: Project, packages: readonly string[]): boolean {
   return packages.some((name) => packageJson?.dependencies.has(name));

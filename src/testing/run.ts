@@ -9,10 +9,10 @@ import { makeOwnFolder } from '../process/files.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../process/program.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
 import type { TestOutcome, TestRun, TestRunOptions } from './port.ts';
-import { parseLcov } from './reports/coverage.ts';
 import {
   createPathInWorktree,
   loadMessage,
+  parseLcov,
   reportText,
   textsIn,
   type WrittenFiles,

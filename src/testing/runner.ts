@@ -44,19 +44,15 @@ export interface Changes {
 }
 
 /**
- * How strongly a project's files point to a runner: `named` – its dependencies, configuration or tests name it;
- * `language` – a project in its language that names no runner.
- */
-export type RunnerSign = 'named' | 'language';
-
-/**
  * Everything specific to one test runner. To add a runner: a file with such an object, a line in `runners.ts`, and its name
  * in the configuration's schema. A missing method means that the runner can't be detected, started or restricted.
  */
 export interface Runner {
   readonly name: RunnerName;
-  /** Null: the files don't point to this runner. */
-  sign?(project: Project): RunnerSign | null;
+  /** Whether the dependencies, configuration or tests of a project name this runner. */
+  sign?(project: Project): boolean;
+  /** Whether a project in its language that names no runner is tested with it. */
+  signOfLanguage?(project: Project): boolean;
   /** The command if the project doesn't specify one. */
   usualCommand?(worktree: string, project: Project, env: Readonly<Record<string, string>>): Promise<string>;
   headAt?: HeadAt;

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { worktreeTools } from '../../src/agent/built-in.ts';
 import type { ToolResult } from '../../src/agent/tools.ts';
-import { openWorktree, type Worktree } from '../../src/agent/worktree-path.ts';
+import { openWorktree, type Worktree } from '../../src/agent/worktree.ts';
 import { testFolder } from './folder.ts';
 
 export interface ToolWorktree {

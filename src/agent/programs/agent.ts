@@ -68,7 +68,7 @@ export type AgentAction =
 
 /** Reads the events of one call. Unknown events are ignored: new versions of agents add some. */
 export interface EventReader {
-  read(event: Fields): AgentAction[];
+  read: (event: Fields) => AgentAction[];
   /** How the agent says that it ended; null: it did not say. */
   verdict: { is: 'done' } | { is: 'failed'; why: string } | null;
   lastWords: string;

@@ -14,8 +14,8 @@ import { AGENT_PROGRAMS, type AgentOptions } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import { NotDone } from '../tools.ts';
 import { createActionLines, logLinesOf, openTranscript, type Transcript } from '../transcript.ts';
-import { readableWorktree } from '../worktree-files.ts';
-import { openWorktree } from '../worktree-path.ts';
+import { openWorktree, readableWorktree } from '../worktree.ts';
+import { metered, placesOfLogin, withLogin, withOwnHome } from './account.ts';
 import {
   AGENTS,
   type AgentAction,
@@ -25,8 +25,6 @@ import {
   type Dialogue,
   type EventReader,
 } from './agent.ts';
-import { metered } from './gateway-account.ts';
-import { placesOfLogin, withLogin, withOwnHome } from './own-login.ts';
 
 const TRY_OUT_MS = 30_000;
 const KEPT_LINES = 20;

@@ -17,7 +17,7 @@ export const cargo: Runner = {
   mergesStreams: true,
   leaves: ['Cargo.lock'],
   isMissingCode: isRustMissing,
-  sign: (project) => (hasFile(project, /^Cargo\.toml$/) ? 'named' : null),
+  sign: (project) => hasFile(project, /^Cargo\.toml$/),
   usualCommand: async (_, { texts }) =>
     /^\[workspace\]/m.test(texts['Cargo.toml']) ? 'cargo test --workspace' : 'cargo test',
 

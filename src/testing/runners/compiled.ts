@@ -47,7 +47,7 @@ function jvm(
   return {
     name,
     isMissingCode: isJvmMissing,
-    sign: (project: Project) => (hasFile(project, manifest) ? ('named' as const) : null),
+    sign: (project: Project) => hasFile(project, manifest),
     usualCommand: async (directory: string) =>
       existsSync(join(directory, wrapper)) ? `./${wrapper} test` : `${program} test`,
     headAt(names: readonly string[], at: number) {
@@ -93,7 +93,7 @@ function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean
 export const dotnet: Runner = {
   name: 'dotnet',
   isMissingCode: isDotnetMissing,
-  sign: (project) => (hasFile(project, /\.(slnx?|[cf]sproj|vbproj)$/) ? 'named' : null),
+  sign: (project) => hasFile(project, /\.(slnx?|[cf]sproj|vbproj)$/),
   usualCommand: async () => 'dotnet test',
   headAt: (names, at) => (names[at] === 'dotnet' && names[at + 1] === 'test' ? at + 1 : null),
 

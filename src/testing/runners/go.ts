@@ -6,8 +6,7 @@ import { shellWord } from '../../core/lines.ts';
 import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
-import { parseGoProfile } from '../reports/coverage.ts';
-import { caseMessage, createPathInWorktree, loadMessage, textsIn } from '../reports/report.ts';
+import { caseMessage, createPathInWorktree, loadMessage, parseGoProfile, textsIn } from '../reports/report.ts';
 import type { Changes, Runner } from '../runner.ts';
 import { optionsMatching, plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -19,7 +18,7 @@ export const go: Runner = {
   worksHidden: true,
   readsStdout: true,
   isMissingCode: isGoMissing,
-  sign: (project) => (hasFile(project, /^go\.(mod|work)$/) ? 'named' : null),
+  sign: (project) => hasFile(project, /^go\.(mod|work)$/),
 
   async usualCommand(_, project) {
     if (hasFile(project, /^go\.mod$/) || !hasFile(project, /^go\.work$/)) return 'go test ./...';

@@ -2,10 +2,9 @@ import { join, matchesGlob, posix } from 'node:path';
 import { withoutSequences } from '../../core/lines.ts';
 import { manifestText } from '../../process/text-file.ts';
 import type { LoadFailure, RunnerName } from '../port.ts';
-import { signOf } from '../project.ts';
-import { lcovIn } from '../reports/coverage.ts';
+import { dependsOn, hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';
-import { createPathInWorktree, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
+import { createPathInWorktree, lcovIn, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
 import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type CallChange, plainArguments, programNamed, type RunnerCall } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
@@ -167,7 +166,8 @@ export function packaged(
   return {
     name,
     isMissingCode: isJavaScriptMissing,
-    sign: signOf(packages, configuration),
+    sign: (project: Project) =>
+      dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
     usualCommand: async () => name,
     headAt: programNamed(name, `${name}.js`, ...programs),
     select: (call, files) => namedTests(call, files, flags),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LoadFailure } from '../port.ts';
-import { hasFile, signOf } from '../project.ts';
+import { hasFile } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { createPathInWorktree, loadMessage, type Reading, textsIn, withUnexplained } from '../reports/report.ts';
 import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
@@ -44,7 +44,7 @@ export function completed(reading: Reading | null, place: RunPlace, output: RunO
 export const bun: Runner = {
   name: 'bun',
   isMissingCode: isJavaScriptMissing,
-  sign: (project) => (/['"]bun:test['"]/.test(project.samples) ? 'named' : signOf([], /^bunfig\.toml$/)(project)),
+  sign: (project) => /['"]bun:test['"]/.test(project.samples) || hasFile(project, /^bunfig\.toml$/),
   usualCommand: async () => 'bun test',
   headAt: (names, at) => (names[at] === 'bun' && names[at + 1] === 'test' ? at + 1 : null),
 
@@ -69,9 +69,7 @@ export const phpunit: Runner = {
   name: 'phpunit',
   isMissingCode: isPhpMissing,
   sign: (project) =>
-    hasFile(project, /^phpunit\.xml(\.dist)?$/) || project.texts['composer.json'].includes('"phpunit/phpunit"')
-      ? 'named'
-      : null,
+    hasFile(project, /^phpunit\.xml(\.dist)?$/) || project.texts['composer.json'].includes('"phpunit/phpunit"'),
   usualCommand: async (directory) =>
     existsSync(join(directory, 'vendor/bin/phpunit')) ? 'vendor/bin/phpunit' : 'phpunit',
   headAt: programNamed('phpunit', 'phpunit.phar', 'simple-phpunit'),

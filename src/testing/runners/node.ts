@@ -15,7 +15,7 @@ export const node: Runner = {
   name: 'node',
   isMissingCode: isJavaScriptMissing,
   // A package.json alone is not a sign; imports in tests are.
-  sign: ({ samples }) => (/['"]node:test['"]/.test(samples) ? 'named' : null),
+  sign: ({ samples }) => /['"]node:test['"]/.test(samples),
   usualCommand: async () => 'node --test',
   headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),

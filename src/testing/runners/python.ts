@@ -5,10 +5,9 @@ import { shellWord } from '../../core/lines.ts';
 import { findProgram, runProgram } from '../../process/program.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
-import { lcovIn } from '../reports/coverage.ts';
 import { junitReports } from '../reports/junit.ts';
 import { linesIn } from '../reports/lines.ts';
-import { loadMessage, textsIn } from '../reports/report.ts';
+import { lcovIn, loadMessage, textsIn } from '../reports/report.ts';
 import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -33,13 +32,13 @@ export const pytest: Runner = {
     // tox and nox decide what runs; if that isn't pytest, it isn't supported here.
     const started = `${texts['tox.ini']}${texts['noxfile.py']}`;
     if (/commands\s*=|session\.run/.test(started) && !PYTEST.test([...Object.values(texts), samples].join('\n')))
-      return null;
-    if (project.names.some(isTest) || hasFile(project, /^\.?pytest\.(ini|toml)$/)) return 'named';
-    if (PYTEST.test(started)) return 'named';
-    if (texts['pyproject.toml'].includes('pytest') || texts['setup.cfg'].includes('[tool:pytest]')) return 'named';
-    if (texts['tox.ini'].includes('[pytest]')) return 'named';
-    return hasFile(project, /^(pyproject\.toml|setup\.cfg|setup\.py)$/) ? 'language' : null;
+      return false;
+    if (project.names.some(isTest) || hasFile(project, /^\.?pytest\.(ini|toml)$/)) return true;
+    const isConfigured = texts['setup.cfg'].includes('[tool:pytest]') || texts['tox.ini'].includes('[pytest]');
+    return isConfigured || PYTEST.test(started) || texts['pyproject.toml'].includes('pytest');
   },
+
+  signOfLanguage: (project) => hasFile(project, /^(pyproject\.toml|setup\.cfg|setup\.py)$/),
 
   select(call, files) {
     const chosen = files.filter((file) => isTestOf('python', file));
@@ -186,8 +185,8 @@ export const unittest: Runner = {
 
   sign({ texts, samples }) {
     const all = Object.values(texts).join('\n');
-    if (/\bpytest\b|\bpy\.test\b/.test(`${all}\n${samples}`)) return null;
-    return COMMAND.test(all) || /^\s*(?:import unittest|from unittest\b)/m.test(samples) ? 'named' : null;
+    if (PYTEST.test(`${all}\n${samples}`)) return false;
+    return COMMAND.test(all) || /^\s*(?:import unittest|from unittest\b)/m.test(samples);
   },
 
   async usualCommand(directory, { texts, names, top }, env) {

@@ -19,7 +19,7 @@ export const rspec: Runner = {
   name: 'rspec',
   worksHidden: true,
   isMissingCode: isRubyMissing,
-  sign: (project) => (hasFile(project, /^\.rspec$/) || isIn(project, /\brspec\b|RSpec\./) ? 'named' : null),
+  sign: (project) => hasFile(project, /^\.rspec$/) || isIn(project, /\brspec\b|RSpec\./),
   usualCommand: async (directory) => withBundler(directory, 'rspec'),
   headAt: programNamed('rspec'),
 
@@ -51,7 +51,7 @@ function classes(name: 'minitest' | 'test-unit', words: RegExp, task: RegExp): R
     name,
     worksHidden: true,
     isMissingCode: isRubyMissing,
-    sign: (project) => (isIn(project, words) ? 'named' : null),
+    sign: (project) => isIn(project, words),
 
     async usualCommand(directory, { texts }) {
       const [, byDefault] = DEFAULT_TASK.exec(texts.Rakefile) ?? [];

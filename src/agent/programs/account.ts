@@ -1,9 +1,18 @@
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, revived } from '../../core/errors.ts';
+import type { AgentName } from '../../core/model-spec.ts';
 import type { Usage } from '../../core/money.ts';
 import { detailOf } from '../../core/reason.ts';
 import { ACCOUNT_PATH, type Account } from '../../gateway/ledger.ts';
+import { makeFolder } from '../../process/files.ts';
+import { tryLock } from '../../process/lock.ts';
+import type { OwnLogins } from '../create.ts';
 import type { WriteReply } from '../port.ts';
+
+/*
+ * What pays for the calls of an agent: the gateway's account of its item, or the login of the person who runs us.
+ */
 
 /** A program whose calls go to the gateway with this token. */
 interface Caller {
@@ -106,4 +115,51 @@ function usageBetween(before: Usage, after: Usage): Usage {
 /** The gateway's last refusal, if it is newer than `before`. */
 function newRefusal(before: Account, after: Account): AgentosError | null {
   return after.refusal === null || after.refusals === before.refusals ? null : revived(after.refusal);
+}
+
+/** Variables that move an agent's settings. */
+const MOVED = ['CLAUDE_CONFIG_DIR', 'CODEX_HOME', 'GEMINI_CLI_HOME', 'OPENCODE_CONFIG_DIR'];
+/** They say where an agent has its login. */
+const VARIABLES = [
+  ...'HOME USERPROFILE XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME DBUS_SESSION_BUS_ADDRESS'.split(' '),
+  ...MOVED,
+];
+
+/** An item's environment with these variables of the person, and without our own values of them. */
+export function withOwnHome(env: Readonly<Record<string, string>>): Record<string, string> {
+  const own = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
+  const all = Object.entries({ ...env, ...own });
+  return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** The usual places of the login and settings of an agent that is started by this command. */
+export function placesOfLogin(command: string): string[] {
+  const home = process.env['HOME'] ?? '';
+  const words = command.split(/\s+/).filter((word) => !word.includes('='));
+  const program = basename(words[0] ?? '');
+  // `claude-code-acp` has the login of `claude`.
+  const names = [...new Set([program, program.replace(/-.*$/, '')])].filter((name) => name !== '' && name !== 'npx');
+  const kinds = ['.', '.config/', '.local/share/', '.local/state/', '.cache/'];
+  const below = names.flatMap((name) => [...kinds.map((kind) => `${kind}${name}`), `.${name}.json`]);
+  return [...below.map((path) => join(home, path)), ...MOVED.flatMap((name) => process.env[name] ?? [])];
+}
+
+const TRY_EVERY_MS = 200;
+
+/** Waits for the account without a limit, since it serves one call at a time. */
+export async function withLogin<End>(
+  { locks }: OwnLogins,
+  agent: AgentName,
+  { signal, alive }: { signal: AbortSignal; alive: () => void },
+  run: () => Promise<End>,
+): Promise<End> {
+  await makeFolder(locks);
+  const path = join(locks, `login-${agent}.lock`);
+  for (;;) {
+    // The first call removes a stale lock.
+    const lock = tryLock(path) ?? tryLock(path);
+    if (lock !== null) return await run().finally(() => lock.release());
+    alive();
+    await sleep(TRY_EVERY_MS, undefined, { signal });
+  }
 }

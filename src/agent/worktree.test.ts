@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ToolWorktree, toolWorktree } from '../../test/support/tool-worktree.ts';
 import { NotDone } from './tools.ts';
-import { locate, type Purpose } from './worktree-path.ts';
+import { locate, type Purpose } from './worktree.ts';
 
 /** Links in every direction, around `work tree` and inside of it. */
 async function hostileWorktree(): Promise<ToolWorktree> {

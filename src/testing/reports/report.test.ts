@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseGoProfile, parseLcov } from './coverage.ts';
+import { parseGoProfile, parseLcov } from './report.ts';
 
 const pathInWorktree = (path: string): string | null =>
   path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path;
