@@ -68,7 +68,7 @@ export function createBuiltInWriter(
         const [{ usage, costUsd } = { usage: NO_USAGE, costUsd: 0 }] = uses;
         return { ...end, usage, costUsd, metered, models: uses };
       } finally {
-        await transcript?.close();
+        transcript?.close();
       }
     },
   };

@@ -119,7 +119,7 @@ test('an ACP agent’s events, which have no type, are read from the file of its
     const transcript = openTranscript(folder, (text) => text, { step: 'draft', agent: 'acp:agent' });
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'I read it.' } };
     transcript.add(JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params: { update } }));
-    await transcript.close();
+    transcript.close();
     const [file = ''] = transcriptFiles(folder);
     expect(await transcriptLines(await readTranscript(file))).toContain('I read it.');
   } finally {

@@ -1,9 +1,8 @@
-import { createWriteStream, mkdirSync, readdirSync } from 'node:fs';
+import { appendFileSync, closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { constants, createGzip, gunzip } from 'node:zlib';
+import { constants, gunzip, gzipSync } from 'node:zlib';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
 import type { AgentName } from '../core/model-spec.ts';
 import { reasonIn } from '../core/reason.ts';
@@ -14,7 +13,7 @@ export interface Transcript {
   /** An event of the program. */
   add(line: string): void;
   note(event: TranscriptNote): void;
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** Our own events. */
@@ -30,52 +29,57 @@ type TranscriptNote =
 /** The longest transcript of one call, before it is compressed. */
 const MOST_CHARS = 64 * 1024 * 1024;
 /** A killed worker may lose this much. */
-const FLUSH_MS = 1_000;
+const WRITE_MS = 1_000;
 const SUFFIX = '.jsonl.gz';
 
 /**
  * The transcript of a call as the next file in the folder, numbered: `003-code-1.jsonl.gz`. A file that can't be written is not
- * an error.
+ * an error. What is read as one compressed stream is written piece by piece, so that a kill loses only the last one.
  */
 export function openTranscript(
   folder: string,
   mask: (text: string) => string,
   { step, agent }: { step: string; agent: string },
 ): Transcript {
-  const gzip = createGzip();
-  let isOpen = true;
-  let chars = 0;
+  const number = String(transcriptFiles(folder).length + 1).padStart(3, '0');
+  const file = openNew(join(folder, `${number}-${step}${SUFFIX}`));
+  let lines: string[] = [];
+  let chars = file === null ? MOST_CHARS : 0;
   const add = (line: string): void => {
     chars += line.length;
-    if (isOpen && chars <= MOST_CHARS) gzip.write(`${mask(line)}\n`);
+    if (chars <= MOST_CHARS) lines.push(`${mask(line)}\n`);
   };
-  const stop = (): void => {
-    isOpen = false;
-    clearInterval(timer);
+  const write = (): void => {
+    const text = lines.join('');
+    lines = [];
+    try {
+      if (file !== null && text !== '') appendFileSync(file, gzipSync(text));
+    } catch {
+      chars = MOST_CHARS;
+    }
   };
-  const timer = setInterval(() => isOpen && gzip.flush(), FLUSH_MS);
-  timer.unref();
-  const closed = pipeline(gzip, createWriteStream(nextFile(folder, step), { flags: 'wx', mode: 0o600 })).catch(stop);
   const note = (event: TranscriptNote): void => add(JSON.stringify(event));
   note({ type: 'agentos-start', step, agent, at: new Date().toISOString() });
+  write();
+  const timer = setInterval(write, WRITE_MS).unref();
   return {
     add,
     note,
-    async close() {
-      if (isOpen) gzip.end();
-      stop();
-      await closed;
+    close() {
+      clearInterval(timer);
+      write();
+      if (file !== null) closeSync(file);
     },
   };
 }
 
-function nextFile(folder: string, step: string): string {
+function openNew(path: string): number | null {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(dirname(path), { recursive: true });
+    return openSync(path, 'wx', 0o600);
   } catch {
-    // Opening the file will fail, too.
+    return null;
   }
-  return join(folder, `${String(transcriptFiles(folder).length + 1).padStart(3, '0')}-${step}${SUFFIX}`);
 }
 
 /** In the order of the calls. */
@@ -167,7 +171,7 @@ function block(mark: string, text: string): string[] {
 export async function transcriptLines(events: readonly Fields[]): Promise<string[]> {
   const show = createActionLines(transcriptLinesOf);
   const agent = stringIn(events[0]?.['agent']).replace(/:.*$/s, '');
-  const reader = agent in AGENTS ? (await AGENTS[agent as AgentName]()).createReader() : builtIn();
+  const reader = Object.hasOwn(AGENTS, agent) ? (await AGENTS[agent as AgentName]()).createReader() : builtIn();
   const lines = events.flatMap((event) => {
     const { type, step, agent: spec, at, text, exitCode, signal } = event;
     switch (type) {
@@ -198,12 +202,12 @@ const END: AgentAction = { type: 'text', text: '' };
 
 /** Reads our own events of the built-in agent. */
 function builtIn(): EventReader {
-  return eventReader((event) => {
-    const { text, calls, ok } = event;
-    if (event['type'] === 'agentos-result') return [{ type: 'result', text: stringIn(text), failed: ok !== true }];
-    if (event['type'] !== 'agentos-answer') return [];
-    const called = listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(stringIn(input))));
-    return [{ type: 'text', text: stringIn(text) }, ...called];
+  return eventReader({
+    'agentos-answer': ({ text, calls }) => [
+      { type: 'text', text: stringIn(text) },
+      ...listOf(calls).map(({ name, input }) => toolCalled(name, parseJson(stringIn(input)))),
+    ],
+    'agentos-result': ({ text, ok }) => [{ type: 'result', text: stringIn(text), failed: ok !== true }],
   });
 }
 

@@ -9,7 +9,6 @@ import {
   type AgentTask,
   type Dialogue,
   type EventReader,
-  eventReader,
   failedFor,
   stringIn,
   toolCalled,
@@ -124,23 +123,20 @@ export function createAcpReader(): EventReader {
     const failed = status === 'failed';
     return [toolCalled(title, { path, ...fieldsOf(rawInput) }), { type: 'result', text: back.join('\n'), failed }];
   };
-  const reader = eventReader((event) => {
-    const params = fieldsOf(event['params']);
-    if (event['method'] === 'session/request_permission') return called(fieldsOf(params['toolCall']));
-    if (event['method'] !== 'session/update') return [];
-    const update = fieldsOf(params['update']);
-    switch (update['sessionUpdate']) {
-      case 'agent_message_chunk': {
-        const text = stringIn(fieldsOf(update['content'])['text']);
-        reader.lastWords += text;
-        return [{ type: 'piece', text }];
-      }
-      case 'tool_call':
-      case 'tool_call_update':
-        return called(update);
-      default:
-        return [];
-    }
-  });
+  const reader: EventReader = {
+    verdict: null,
+    lastWords: '',
+    read({ method, params }) {
+      const { update: given, toolCall } = fieldsOf(params);
+      if (method === 'session/request_permission') return called(fieldsOf(toolCall));
+      const update = fieldsOf(method === 'session/update' ? given : null);
+      const kind = update['sessionUpdate'];
+      if (kind === 'tool_call' || kind === 'tool_call_update') return called(update);
+      if (kind !== 'agent_message_chunk') return [];
+      const text = stringIn(fieldsOf(update['content'])['text']);
+      reader.lastWords += text;
+      return [{ type: 'piece', text }];
+    },
+  };
   return reader;
 }

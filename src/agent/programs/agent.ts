@@ -74,9 +74,18 @@ export interface EventReader {
   lastWords: string;
 }
 
-/** A reader of which `read` sets the verdict and the last words. */
-export function eventReader(read: (event: Fields, reader: EventReader) => AgentAction[]): EventReader {
-  const reader: EventReader = { verdict: null, lastWords: '', read: (event) => read(event, reader) };
+/** A reader with a function for each type of event, which may set the verdict and the last words. */
+export function eventReader(
+  types: Readonly<Record<string, (event: Fields, reader: EventReader) => AgentAction[] | void>>,
+): EventReader {
+  const reader: EventReader = {
+    verdict: null,
+    lastWords: '',
+    read(event) {
+      const type = stringIn(event['type']);
+      return (Object.hasOwn(types, type) ? types[type]?.(event, reader) : null) ?? [];
+    },
+  };
   return reader;
 }
 

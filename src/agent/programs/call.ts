@@ -161,7 +161,7 @@ async function runAgent(spec: AgentSpec, options: AgentOptions, request: AgentCa
       transcript?.note({ type: 'agentos-end', exitCode: end.exitCode, signal: end.signal });
       return end;
     } finally {
-      await transcript?.close();
+      transcript?.close();
     }
   };
   const unmetered = (): Promise<ProgramEnd> =>

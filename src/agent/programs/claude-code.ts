@@ -74,44 +74,39 @@ export const claudeCode: Agent = {
  * {"type":"result","subtype":"success","is_error":false,"result":"…"}
  */
 export function createClaudeReader(): EventReader {
-  return eventReader((event, reader) => {
-    const content = listOf(fieldsOf(event['message'])['content']);
-    switch (event['type']) {
-      case 'assistant':
-        reader.lastWords = content.map((block) => stringIn(block['text'])).join('');
-        return content.flatMap(actionsIn);
-      case 'user':
-        return content.flatMap(actionsIn);
-      case 'system':
-        if (event['subtype'] !== 'api_retry') return [];
-        return [{ type: 'fault', text: `asks again: ${textOf(event['error']) ?? 'a fault'}` }];
-      case 'result':
-        reader.lastWords = stringIn(event['result']);
-        reader.verdict = event['subtype'] === 'success' && event['is_error'] !== true ? { is: 'done' } : failure(event);
-        return [];
-      default:
-        return [];
-    }
+  return eventReader({
+    assistant(event, reader) {
+      const blocks = blocksIn(event);
+      reader.lastWords = blocks.map((block) => stringIn(block['text'])).join('');
+      return blocks.flatMap(actionsIn);
+    },
+    user: (event) => blocksIn(event).flatMap(actionsIn),
+    system: ({ subtype, error }) =>
+      subtype === 'api_retry' ? [{ type: 'fault', text: `asks again: ${textOf(error) ?? 'a fault'}` }] : [],
+    result({ subtype, is_error: isError, result, errors }, reader) {
+      reader.lastWords = stringIn(result);
+      const said = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string') : [];
+      const isDone = subtype === 'success' && isError !== true;
+      reader.verdict = isDone ? { is: 'done' } : failedFor(textOf(result) ?? (said.join('; ') || subtype));
+    },
   });
 }
 
-function actionsIn(block: Fields): AgentAction[] {
-  switch (block['type']) {
+function blocksIn(event: Fields): Fields[] {
+  return listOf(fieldsOf(event['message'])['content']);
+}
+
+function actionsIn({ type, text, name, input, content, is_error: isError }: Fields): AgentAction[] {
+  switch (type) {
     case 'text':
-      return [{ type: 'text', text: stringIn(block['text']) }];
+      return [{ type, text: stringIn(text) }];
     case 'tool_use':
-      return [toolCalled(block['name'], block['input'])];
+      return [toolCalled(name, input)];
     case 'tool_result': {
-      const parts = listOf(block['content']).map((part) => stringIn(part['text']));
-      const text = textOf(block['content']) ?? parts.join('\n');
-      return [{ type: 'result', text, failed: block['is_error'] === true }];
+      const parts = listOf(content).map((part) => stringIn(part['text']));
+      return [{ type: 'result', text: textOf(content) ?? parts.join('\n'), failed: isError === true }];
     }
     default:
       return [];
   }
-}
-
-function failure(event: Fields): EventReader['verdict'] {
-  const errors = Array.isArray(event['errors']) ? event['errors'].filter((error) => typeof error === 'string') : [];
-  return failedFor(textOf(event['result']) ?? (errors.join('; ') || event['subtype']));
 }

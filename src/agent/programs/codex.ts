@@ -90,25 +90,21 @@ function quoted(text: string): string {
  * {"type":"turn.completed","usage":{…}}   or   {"type":"turn.failed","error":{"message":"…"}}
  */
 export function createCodexReader(): EventReader {
-  return eventReader((event, reader) => {
-    const item = fieldsOf(event['item']);
-    switch (event['type']) {
-      case 'item.started':
-        return item['type'] === 'command_execution' ? [toolCalled('exec', item)] : [];
-      case 'item.completed':
-        if (item['type'] === 'agent_message') reader.lastWords = stringIn(item['text']);
-        return completed(item);
-      case 'error':
-        return [{ type: 'fault', text: stringIn(event['message']) }];
-      case 'turn.completed':
-        reader.verdict = { is: 'done' };
-        return [];
-      case 'turn.failed':
-        reader.verdict = failedFor(fieldsOf(event['error'])['message']);
-        return [];
-      default:
-        return [];
-    }
+  return eventReader({
+    'item.started': ({ item }) =>
+      fieldsOf(item)['type'] === 'command_execution' ? [toolCalled('exec', fieldsOf(item))] : [],
+    'item.completed'(event, reader) {
+      const item = fieldsOf(event['item']);
+      if (item['type'] === 'agent_message') reader.lastWords = stringIn(item['text']);
+      return completed(item);
+    },
+    error: ({ message }) => [{ type: 'fault', text: stringIn(message) }],
+    'turn.completed'(_, reader) {
+      reader.verdict = { is: 'done' };
+    },
+    'turn.failed'({ error }, reader) {
+      reader.verdict = failedFor(fieldsOf(error)['message']);
+    },
   });
 }
 

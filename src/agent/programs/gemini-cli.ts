@@ -100,29 +100,24 @@ export const geminiCli: Agent = {
  * {"type":"result","status":"success",…}   or   {"type":"result","status":"error","error":{"message":"…"}}
  */
 export function createGeminiReader(): EventReader {
-  return eventReader((event, reader) => {
-    const error = fieldsOf(event['error'])['message'];
-    switch (event['type']) {
-      case 'message': {
-        if (event['role'] !== 'assistant') return [];
-        const text = stringIn(event['content']);
-        reader.lastWords += text;
-        return [{ type: event['delta'] === true ? 'piece' : 'text', text }];
-      }
-      case 'tool_use':
-        reader.lastWords = '';
-        return [toolCalled(event['tool_name'], event['parameters'])];
-      case 'tool_result': {
-        const text = textOf(error) ?? stringIn(event['output']);
-        return [{ type: 'result', text, failed: event['status'] === 'error' }];
-      }
-      case 'error':
-        return [{ type: 'fault', text: stringIn(event['message']) }];
-      case 'result':
-        reader.verdict = event['status'] === 'success' ? { is: 'done' } : failedFor(error);
-        return [];
-      default:
-        return [];
-    }
+  return eventReader({
+    message({ role, content, delta }, reader) {
+      if (role !== 'assistant') return [];
+      const text = stringIn(content);
+      reader.lastWords += text;
+      return [{ type: delta === true ? 'piece' : 'text', text }];
+    },
+    tool_use({ tool_name: name, parameters }, reader) {
+      reader.lastWords = '';
+      return [toolCalled(name, parameters)];
+    },
+    tool_result: ({ error, output, status }) => {
+      const text = textOf(fieldsOf(error)['message']) ?? stringIn(output);
+      return [{ type: 'result', text, failed: status === 'error' }];
+    },
+    error: ({ message }) => [{ type: 'fault', text: stringIn(message) }],
+    result({ status, error }, reader) {
+      reader.verdict = status === 'success' ? { is: 'done' } : failedFor(fieldsOf(error)['message']);
+    },
   });
 }

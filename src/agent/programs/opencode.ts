@@ -57,31 +57,28 @@ function settings({ spec: { vendor, model }, may, endpoint, token }: AgentTask):
  * {"type":"error","error":{"name":"…","data":{"message":"…"}}}
  */
 export function createOpencodeReader(): EventReader {
-  return eventReader((event, reader) => {
-    const part = fieldsOf(event['part']);
-    switch (event['type']) {
-      case 'step_start':
-        reader.lastWords = '';
-        return [];
-      case 'text':
-        reader.lastWords += stringIn(part['text']);
-        return [{ type: 'text', text: stringIn(part['text']) }];
-      case 'tool_use': {
-        const { status, input, error, output } = fieldsOf(part['state']);
-        const failed = status === 'error';
-        return [toolCalled(part['tool'], input), { type: 'result', text: stringIn(failed ? error : output), failed }];
-      }
-      case 'step_finish': {
-        const { reason } = part;
-        if (reason === 'tool-calls') return [];
-        reader.verdict = reason === 'stop' ? { is: 'done' } : failedFor(`it stopped: ${stringIn(reason)}`);
-        return [];
-      }
-      case 'error':
-        reader.verdict = failedFor(fieldsOf(fieldsOf(event['error'])['data'])['message']);
-        return [];
-      default:
-        return [];
-    }
+  return eventReader({
+    step_start(_, reader) {
+      reader.lastWords = '';
+    },
+    text({ part }, reader) {
+      const text = stringIn(fieldsOf(part)['text']);
+      reader.lastWords += text;
+      return [{ type: 'text', text }];
+    },
+    tool_use(event) {
+      const { tool, state } = fieldsOf(event['part']);
+      const { status, input, error, output } = fieldsOf(state);
+      const failed = status === 'error';
+      return [toolCalled(tool, input), { type: 'result', text: stringIn(failed ? error : output), failed }];
+    },
+    step_finish({ part }, reader) {
+      const { reason } = fieldsOf(part);
+      if (reason === 'tool-calls') return;
+      reader.verdict = reason === 'stop' ? { is: 'done' } : failedFor(`it stopped: ${stringIn(reason)}`);
+    },
+    error({ error }, reader) {
+      reader.verdict = failedFor(fieldsOf(fieldsOf(error)['data'])['message']);
+    },
   });
 }

@@ -153,6 +153,7 @@ describe.each([
       '{"type":"tool_result"}',
       '{"type":"message","role":"assistant"}',
       '{"type":7}',
+      '{"type":"constructor"}',
       '{}',
     ]);
     expect(log).toEqual([]);
