@@ -7,8 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { systemClock } from '../src/core/clock.ts';
 import { Secret } from '../src/core/secret.ts';
 import { type Gateway, startGateway } from '../src/gateway/server.ts';
-import { createCredentialPool } from '../src/pool/pool.ts';
-import type { Pool } from '../src/pool/port.ts';
+import { CredentialPool } from '../src/pool/pool.ts';
 import { createKeyRota } from '../test/support/key-rota.ts';
 import { startVendorProcess } from '../test/support/vendor/process.ts';
 import { shown } from './support/row.ts';
@@ -51,8 +50,8 @@ export async function gatewayServerBench(): Promise<Row[]> {
   }
 }
 
-function realPool(): Pool {
-  return createCredentialPool({
+function realPool(): CredentialPool {
+  return new CredentialPool({
     keys: [{ id: 'bench', vendor: 'anthropic', secret: new Secret(KEY) }],
     clock: systemClock,
     random: Math.random,
@@ -60,7 +59,7 @@ function realPool(): Pool {
   });
 }
 
-function openGateway(upstream: string, pool: Pick<Pool, 'acquire' | 'expectedWait'>): Promise<Gateway> {
+function openGateway(upstream: string, pool: Pick<CredentialPool, 'acquire' | 'expectedWait'>): Promise<Gateway> {
   return startGateway({
     pool,
     upstreams: { anthropic: upstream },

@@ -1,6 +1,5 @@
 import { Secret } from '../../src/core/secret.ts';
-import { createCredentialPool } from '../../src/pool/pool.ts';
-import type { LeaseRequest } from '../../src/pool/port.ts';
+import { CredentialPool } from '../../src/pool/pool.ts';
 import type { Way, World } from './gateway-run.ts';
 import type { Exchange } from './gateway-wire.ts';
 
@@ -10,7 +9,7 @@ const RETRIES = 8;
 export const poolWay: Way = {
   name: 'agentos pool',
   open({ situation, keys, clock, wire, random, signal }) {
-    const pool = createCredentialPool({
+    const pool = new CredentialPool({
       keys: keys.map((key) => ({ id: key, vendor: situation.wire, secret: new Secret(key) })),
       clock,
       random,
@@ -18,16 +17,11 @@ export const poolWay: Way = {
     });
     return async (workflow, text) => {
       const estimatedInputTokens = Math.ceil(text.length / 4);
-      const request: LeaseRequest = {
-        vendor: situation.wire,
-        model: wire.model,
-        item: workflow,
-        estimatedInputTokens,
-        deadlineMs: null,
-        signal,
-      };
+      const asked = { vendor: situation.wire, model: wire.model, item: workflow, estimatedInputTokens, signal };
+      let isRetry = false;
       for (let failures = 0; failures <= RETRIES; ) {
-        const lease = await pool.acquire(request);
+        const lease = await pool.acquire({ ...asked, isRetry, deadlineMs: Number.POSITIVE_INFINITY });
+        isRetry = true;
         const answer = await wire.send(lease.key.reveal(), workflow, text);
         const { action } = lease.answered(answer);
         if (action === 'fail') return false;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/core/clock.ts';
 import type { VendorKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { createCredentialPool } from '../../src/pool/pool.ts';
+import { CredentialPool } from '../../src/pool/pool.ts';
 import { seededRandom } from '../../test/support/vendor/random.ts';
 
 /*
@@ -202,7 +202,7 @@ function realPool(clock: Clock, hub: SimulatedHub, random: () => number): Simula
     (_, n): VendorKey => ({ id: `key-${n}`, vendor: 'anthropic', secret: new Secret(`secret-${n}`) }),
   );
   const limits = { anthropic: { requestsPerMinute: hub.requestsPerMinute } };
-  const pool = createCredentialPool({ keys, limits, remembered: new Map(), clock, random, onEvent: () => undefined });
+  const pool = new CredentialPool({ keys, limits, remembered: new Map(), clock, random, onEvent: () => undefined });
   const { signal } = new AbortController();
   return {
     async acquire(item) {
@@ -211,7 +211,8 @@ function realPool(clock: Clock, hub: SimulatedHub, random: () => number): Simula
         model: 'm',
         item,
         estimatedInputTokens: 8_000,
-        deadlineMs: null,
+        isRetry: false,
+        deadlineMs: Number.POSITIVE_INFINITY,
         signal,
       } as const;
       const lease = await timed(() => pool.acquire(request));

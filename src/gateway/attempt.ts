@@ -6,7 +6,7 @@ import { badReply } from '../models/vendor-failure.ts';
 import type { Lease, VendorAnswer } from '../pool/port.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { Call } from './call.ts';
-import { type AnswerSink, EVENT_STREAM, recordHeader } from './caller.ts';
+import { type AnswerSink, EVENT_STREAM, recordHeader, sendWhole } from './caller.ts';
 import { keyHeader, plainHeaders, responseHeaders, type Upstream, type VendorResponse } from './upstream.ts';
 import { createSseMeter, emptyTally, meterWhole, type Tally, usageOf } from './vendors/format.ts';
 
@@ -25,41 +25,60 @@ export interface AttemptState {
   refusal: ErrorRecord | null;
 }
 
-/** retry: the pool may have another key, and the caller has seen nothing yet. */
-export type Outcome = 'done' | 'retry';
-
 export function newAttemptState(): AttemptState {
   return { status: null, begun: false, tally: emptyTally(), refusal: null };
 }
 
+/** retry: the pool may have another key, and the caller has seen nothing yet. */
+type Outcome = 'done' | 'retry';
+
 interface Attempt {
   call: Call;
   lease: Lease;
+  /** Counted from 1. */
+  number: number;
   sink: AnswerSink;
   upstream: Upstream;
   state: AttemptState;
   signal: AbortSignal;
 }
 
-/** One request with one key. The lease is given back however it ends. */
-export async function attempt(options: Attempt): Promise<Outcome> {
+/** One request to the vendor with one key. The lease is given back however it ends. */
+export function attempt(options: Attempt): Promise<Outcome> {
+  const { call, lease, number, state } = options;
+  const attributes = {
+    'agentos.vendor': call.route.vendor,
+    'agentos.key.id': lease.keyId,
+    'agentos.gateway.attempt': number,
+    'http.request.method': call.method,
+    'server.address': call.url.hostname,
+    'url.path': call.url.pathname,
+  };
+  return traced('gateway attempt', { kind: 'client', attributes }, async (span) => {
+    try {
+      const outcome = await ask(options);
+      span.set({ 'agentos.gateway.outcome': outcome });
+      const { refusal, status } = state;
+      if (refusal !== null || outcome !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
+      return outcome;
+    } finally {
+      span.set({ 'http.response.status_code': state.status });
+    }
+  });
+}
+
+async function ask(options: Attempt): Promise<Outcome> {
   const { call, lease, sink, upstream, state, signal } = options;
+  const { method, url, body, route } = call;
   const secret = lease.key.reveal();
+  const headers = { ...call.headers, ...keyHeader(route.vendor, secret) };
   let received: VendorResponse | undefined;
   try {
     sink.phase('sent');
-    const { method, url, body, route } = call;
-    const headers = { ...call.headers, ...keyHeader(route.vendor, secret) };
     received = await upstream.send({ vendor: route.vendor, url, method, headers, body, secret, signal });
-    const outcome = await receive({ ...options, received, secret });
-    lease.finished(usageOf(state.tally));
-    return outcome;
-  } catch (error) {
-    const usage = usageOf(state.tally);
-    if (usage === null) lease.abandon();
-    else lease.finished(usage);
-    throw error;
+    return await receive({ ...options, received, secret });
   } finally {
+    lease.finished(usageOf(state.tally));
     received?.stop();
   }
 }
@@ -68,14 +87,15 @@ type Answered = Attempt & { received: VendorResponse; secret: string };
 
 async function receive(answered: Answered): Promise<Outcome> {
   const { call, received, state } = answered;
-  const { statusCode: status = 0, headers } = received.response;
+  const { status, headers } = received;
+  const { format } = call.route;
   state.status = status;
   if (status >= 300 && status < 400) throw redirected(answered);
   if (status < 300 && headers['content-type']?.startsWith('text/event-stream')) return receiveStream(answered);
-  const bytes = await readUpTo(received, status < 300 ? MAX_WHOLE_BYTES + 1 : MAX_ERROR_BYTES);
+  const bytes = await received.read(status < 300 ? MAX_WHOLE_BYTES + 1 : MAX_ERROR_BYTES);
   if (status >= 400) return receiveRefusal(answered, status, bytes);
-  const metered = meterWhole(call.route.format, bytes.toString('utf8'));
-  const late = metered === null ? null : call.route.format.errorStatus(metered.body);
+  const metered = meterWhole(format, bytes.toString('utf8'));
+  const late = metered === null ? null : format.errorStatus(metered.body);
   return late === null ? receiveWhole(answered, bytes, metered) : receiveRefusal(answered, late, bytes);
 }
 
@@ -90,21 +110,20 @@ function askPool({ lease, state }: Attempt, answer: VendorAnswer): 'retry' | nul
 
 function receiveRefusal(answered: Answered, status: number, bytes: Buffer): Outcome {
   const { call, lease, received, sink, secret, state } = answered;
-  const { headers } = received.response;
+  const { headers } = received;
   const text = createMask([lease.key])(bytes.toString('utf8'));
   const body = parseJson(text);
   state.status = status;
   if (askPool(answered, { status, headers: plainHeaders(headers), body }) !== null) return 'retry';
   if (body === null) throw unreadable(call, `status ${status} with ${describe(headers['content-type'], text)}`, secret);
   const meaning = state.refusal === null ? {} : recordHeader(state.refusal);
-  sink.whole(status, { ...responseHeaders(headers, lease.key), ...meaning }, Buffer.from(text));
+  sendWhole(sink, status, { ...responseHeaders(headers, lease.key), ...meaning }, Buffer.from(text));
   return 'done';
 }
 
-/** Some compatible servers don't stream: a caller that asked for a stream gets the whole answer as one. */
 function receiveWhole(answered: Answered, bytes: Buffer, metered: ReturnType<typeof meterWhole>): Outcome {
   const { call, lease, received, sink, secret, state } = answered;
-  const { statusCode: status = 0, headers } = received.response;
+  const { status, headers } = received;
   const { format, vendor, kind } = call.route;
   if (askPool(answered, { status, headers: plainHeaders(headers), body: null }) !== null) return 'retry';
   state.begun = true;
@@ -117,12 +136,13 @@ function receiveWhole(answered: Answered, bytes: Buffer, metered: ReturnType<typ
   const mask = (given: Buffer): Buffer => Buffer.concat([shown.push(given), shown.end()]);
   const passed = responseHeaders(headers, lease.key);
   if (!call.facts.streaming || kind !== 'generate' || !metered.tally.complete) {
-    sink.whole(status, passed, mask(bytes));
-    return 'done';
+    sendWhole(sink, status, passed, mask(bytes));
+  } else {
+    if (format.streamOf === undefined) throw notStreamed(call);
+    sink.head(status, { ...passed, 'content-type': EVENT_STREAM });
+    void sink.write(mask(Buffer.from(format.streamOf(metered.body))));
+    sink.end();
   }
-  sink.head(status, { ...passed, 'content-type': EVENT_STREAM });
-  void sink.write(mask(Buffer.from(format.streamOf(metered.body))));
-  sink.end();
   return 'done';
 }
 
@@ -133,7 +153,7 @@ function receiveWhole(answered: Answered, bytes: Buffer, metered: ReturnType<typ
 async function receiveStream(answered: Answered): Promise<Outcome> {
   const { call, lease, received, sink, secret, state } = answered;
   const { format } = call.route;
-  const { statusCode: status = 0, headers } = received.response;
+  const { status, headers } = received;
   const meter = createSseMeter(format);
   state.tally = meter.tally;
   const shown = createStreamMask(secret);
@@ -172,26 +192,17 @@ async function receiveStream(answered: Answered): Promise<Outcome> {
   return 'done';
 }
 
-async function readUpTo(received: VendorResponse, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of received.chunks()) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes >= maxBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, maxBytes);
+function redirected({ call, received, secret }: Answered): AgentosError {
+  const { status, headers } = received;
+  const target = URL.parse(headers.location ?? '', call.url.href)?.host ?? 'nowhere';
+  const detail = detailOf(`${call.url.host} redirects to ${target} (${status}); redirects are not followed`, secret);
+  return new AgentosError({ code: 'provider-bad-reply', provider: call.route.vendor, detail });
 }
 
-function redirected({ call, received, secret }: Answered): AgentosError {
-  const { statusCode, headers } = received.response;
-  const target = URL.parse(headers.location ?? '', call.url.href)?.host ?? 'nowhere';
-  const detail = `${call.url.host} redirects to ${target} (${statusCode}); redirects are not followed`;
-  return new AgentosError({
-    code: 'provider-bad-reply',
-    provider: call.route.vendor,
-    detail: detailOf(detail, secret),
-  });
+/** It was paid, and the next answer would be no different. */
+function notStreamed({ route, url }: Call): AgentosError {
+  const detail = `${url.host} sent its answer in one piece, although a stream was requested`;
+  return new AgentosError({ code: 'provider-bad-reply', provider: route.vendor, detail });
 }
 
 function unreadable({ route }: Call, what: string, secret: string): AgentosError {
@@ -206,38 +217,4 @@ function describe(type: string | undefined, text: string): string {
     .trim()
     .slice(0, 120);
   return `${type ?? 'no content type'} instead of a reply: ${/<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? start}`;
-}
-
-interface AttemptFacts {
-  call: Call;
-  keyId: string;
-  /** Counted from 1. */
-  number: number;
-  state: AttemptState;
-}
-
-/** A span for one request to the vendor with one key. */
-export function tracedAttempt(
-  { call, keyId, number, state }: AttemptFacts,
-  work: () => Promise<Outcome>,
-): Promise<Outcome> {
-  const attributes = {
-    'agentos.vendor': call.route.vendor,
-    'agentos.key.id': keyId,
-    'agentos.gateway.attempt': number,
-    'http.request.method': call.method,
-    'server.address': call.url.hostname,
-    'url.path': call.url.pathname,
-  };
-  return traced('gateway attempt', { kind: 'client', attributes }, async (span) => {
-    try {
-      const outcome = await work();
-      span.set({ 'agentos.gateway.outcome': outcome });
-      const { refusal, status } = state;
-      if (refusal !== null || outcome !== 'done') span.fail(refusal?.problem.code ?? `status-${status}`);
-      return outcome;
-    } finally {
-      span.set({ 'http.response.status_code': state.status });
-    }
-  });
 }

@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { AgentosError } from '../core/errors.ts';
 import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
 import { isDearer, type Prices } from '../core/money.ts';
-import { type Headers, requestHeaders } from './upstream.ts';
+import { decoded, type Headers, requestHeaders } from './upstream.ts';
 import { anthropic } from './vendors/anthropic.ts';
 import type { RequestFacts, WireFormat } from './vendors/format.ts';
 import { google } from './vendors/google.ts';
@@ -94,33 +92,26 @@ function parseObject(body: Buffer, provider: string): Fields {
   throw new AgentosError({ code: 'provider-refused-request', provider, status: 400, detail });
 }
 
-const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>> = {
-  gzip: promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-};
-
 /** The whole body, decompressed. Throws with the status that the caller gets. */
-async function readBody(request: IncomingMessage, vendor: string, maxBytes: number): Promise<Buffer> {
+async function readBody(request: IncomingMessage, provider: string, maxBytes: number): Promise<Buffer> {
   const refuse = (status: number, detail: string): AgentosError =>
-    new AgentosError({ code: 'provider-refused-request', provider: vendor, status, detail });
-  const tooLarge = (): AgentosError => refuse(413, `the request is larger than ${Math.round(maxBytes / 1_048_576)} MB`);
+    new AgentosError({ code: 'provider-refused-request', provider, status, detail });
+  const encoding = request.headers['content-encoding'] ?? '';
+  const body = decoded(request);
+  if (body === null) throw refuse(415, `the request is encoded with ${encoding}, which the gateway can't read`);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw refuse(400, `the request could not be read, or is not ${encoding || 'whole'}`);
   }
-  const body = Buffer.concat(chunks);
-  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
-  if (encoding === 'identity' || encoding === '') return body;
-  const decode = DECODERS[encoding];
-  if (decode === undefined) throw refuse(415, `the request is encoded with ${encoding}, which the gateway can't read`);
-  return decode(body, { maxOutputLength: maxBytes }).catch((error: unknown) => {
-    throw error instanceof RangeError ? tooLarge() : refuse(400, `the request is not ${encoding}`);
-  });
+  if (bytes > maxBytes) throw refuse(413, `the request is larger than ${Math.round(maxBytes / 1_048_576)} MB`);
+  return Buffer.concat(chunks);
 }
 
 export interface Route {
@@ -156,7 +147,7 @@ const MODEL_NAME = /^[a-z0-9][\w.@:+~-]*(?:\/[a-z0-9][\w.@:+~-]*)*$/i;
 
 function modelList(format: WireFormat, method: string, path: string): Endpoint | null {
   const [, name] = /^\/models(?:\/([^:]+))?$/.exec(path) ?? [];
-  const isList = method === 'GET' && (path === '/models' || (name !== undefined && MODEL_NAME.test(decoded(name))));
+  const isList = method === 'GET' && (path === '/models' || (name !== undefined && MODEL_NAME.test(unescaped(name))));
   return isList ? { ...PLAIN, format, kind: 'models', path } : null;
 }
 
@@ -179,7 +170,7 @@ function openaiEndpoint(method: string, path: string): Endpoint | null {
 function googleEndpoint(method: string, path: string, url: URL): Endpoint | null {
   const [, model, action] = /^\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
   if (method !== 'POST' || model === undefined) return modelList(google, method, path);
-  if (!MODEL_NAME.test(decoded(model))) return null;
+  if (!MODEL_NAME.test(unescaped(model))) return null;
   const streaming = action === 'streamGenerateContent';
   // Without it the stream is one JSON array, which no client asks for.
   if (streaming && url.searchParams.get('alt') !== 'sse') return null;
@@ -187,12 +178,12 @@ function googleEndpoint(method: string, path: string, url: URL): Endpoint | null
     format: google,
     kind: action === 'countTokens' ? 'count' : 'generate',
     path,
-    model: decoded(model),
+    model: unescaped(model),
     streaming,
   };
 }
 
-function decoded(text: string): string {
+function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

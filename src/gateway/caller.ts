@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, type ErrorRecord, type Problem, toErrorRecord } from '../core/errors.ts';
+import { AgentosError, type ErrorCode, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { wordingOf } from '../core/wording.ts';
 import { badReply, gatewayErrorIn } from '../models/vendor-failure.ts';
@@ -11,18 +11,22 @@ import type { Failure, WireFormat } from './vendors/format.ts';
 export interface AnswerSink {
   /** Queued: nothing is paid yet. Sent: the vendor has the request. */
   phase(phase: 'queued' | 'sent'): void;
-  /** A stream starts. */
+  /** An answer starts, or an error of the vendor. */
   head(status: number, headers: Headers): void;
   /** Returns a promise if the receiver is slow: wait for it before the next chunk. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   end(): void;
-  /** A whole answer, or an error of the vendor. */
-  whole(status: number, headers: Headers, body: Buffer): void;
   /** Instead of an answer, or in the middle of one. */
   fail(error: unknown): void;
 }
 
-export interface CallerOptions {
+export function sendWhole(sink: AnswerSink, status: number, headers: Headers, body: Buffer): void {
+  sink.head(status, { ...headers, 'content-length': String(body.byteLength) });
+  void sink.write(body);
+  sink.end();
+}
+
+interface CallerOptions {
   vendor: VendorName;
   format: WireFormat;
   /** It asked for a stream: only then can we send keep-alives while it waits. */
@@ -100,8 +104,9 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
     gone: gone.signal,
     phase: () => {},
     head(status, headers) {
-      if (state === 'early' && !isEventStream(headers)) {
-        return caller.fail(unexpected(vendor, 'something other than the requested stream'));
+      if (state === 'early' && !headers['content-type']?.startsWith('text/event-stream')) {
+        const refusal = gatewayErrorIn(headers[ERROR_HEADER] ?? null);
+        return caller.fail(refusal ?? badReply(vendor, `the vendor sent no stream, but status ${status}`));
       }
       if (state === 'silent') response.writeHead(status, headers);
       if (state !== 'ended') state = 'streaming';
@@ -114,16 +119,6 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
     },
     end() {
       if (state === 'streaming') finish();
-    },
-    whole(status, headers, body) {
-      if (state === 'early') {
-        if (status < 400) return caller.fail(unexpected(vendor, 'a whole answer instead of a stream'));
-        const refusal = gatewayErrorIn(String(headers[ERROR_HEADER] ?? ''));
-        return caller.fail(refusal ?? unexpected(vendor, `status ${status}`));
-      }
-      if (state !== 'silent') return;
-      response.writeHead(status, { ...headers, 'content-length': String(body.byteLength) });
-      finish(body);
     },
     fail(error) {
       if (state === 'ended') return;
@@ -149,23 +144,15 @@ export function createCaller(response: ServerResponse, options: CallerOptions): 
   return caller;
 }
 
-function isEventStream(headers: Headers): boolean {
-  return String(headers['content-type'] ?? '').startsWith('text/event-stream');
-}
-
-function unexpected(provider: VendorName, what: string): AgentosError {
-  return badReply(provider, `the vendor sent ${what}`);
-}
-
 /** Carries our classification of an error to our own clients, whatever the vendor's format does to it. */
 const ERROR_HEADER = 'x-agentos-error';
 
 /** An error as a caller gets it. Clients act on the status: they retry 429 and 5xx, but not other 4xx. */
 export function failureOf(error: unknown, format: WireFormat): Failure {
-  const record = shortened(toErrorRecord(error instanceof AgentosError ? error : hidden(error)));
+  const record = toErrorRecord(error instanceof AgentosError ? error : hidden(error));
   const { message, hint } = wordingOf(record.problem);
   return {
-    status: statusOf(record.problem, record.retry === 'quota', format),
+    status: statusOf(record, format),
     message: hint === null ? message : `${message} ${hint}`,
     retryAfterMs: record.problem.code === 'provider-quota' ? record.problem.retryAfterMs : null,
     record,
@@ -178,44 +165,33 @@ function hidden(error: unknown): AgentosError {
   return new AgentosError({ code: 'internal', detail: `the gateway failed: ${detail}` });
 }
 
-/** Clients refuse headers of more than a few kilobytes. */
-const MAX_DETAIL_CHARS = 1_000;
+/** Others are 500. */
+const STATUSES: Partial<Record<ErrorCode, number>> = {
+  usage: 400,
+  'provider-rejected-key': 401,
+  'key-missing': 401,
+  'over-budget': 402,
+  'provider-unreachable': 502,
+  'provider-bad-reply': 502,
+  'reply-empty': 502,
+  'reply-too-large': 502,
+  'item-timeout': 503,
+  'run-timeout': 503,
+  interrupted: 503,
+  'call-idle': 504,
+  'call-ceiling': 504,
+};
 
-function shortened({ problem, retry }: ErrorRecord): ErrorRecord {
-  if (!('detail' in problem)) return { problem, retry };
-  return { problem: { ...problem, detail: problem.detail.slice(0, MAX_DETAIL_CHARS) }, retry };
-}
-
-function statusOf(problem: Problem, comesBack: boolean, format: WireFormat): number {
+function statusOf({ problem, retry }: ErrorRecord, format: WireFormat): number {
   switch (problem.code) {
     case 'provider-quota':
-      return comesBack ? 429 : 402;
-    case 'over-budget':
-      return 402;
-    case 'provider-rejected-key':
-      return 401;
+      return retry === 'quota' ? 429 : 402;
     case 'provider-overloaded':
       return format.overloadedStatus;
     case 'provider-refused-request':
       return problem.status ?? 400;
-    case 'provider-unreachable':
-    case 'provider-bad-reply':
-    case 'reply-empty':
-    case 'reply-too-large':
-      return 502;
-    case 'call-idle':
-    case 'call-ceiling':
-      return 504;
-    case 'key-missing':
-      return 401;
-    case 'usage':
-      return 400;
-    case 'item-timeout':
-    case 'run-timeout':
-    case 'interrupted':
-      return 503;
     default:
-      return 500;
+      return STATUSES[problem.code] ?? 500;
   }
 }
 
@@ -228,9 +204,13 @@ export function failureHeaders({ retryAfterMs, record }: Failure): Headers {
   };
 }
 
+/** Clients refuse headers of more than a few kilobytes. */
+const MAX_DETAIL_CHARS = 1_000;
+
 /** Header values are ASCII. */
-export function recordHeader(record: ErrorRecord): Headers {
-  const text = JSON.stringify(shortened(record)).replaceAll(
+export function recordHeader({ problem, retry }: ErrorRecord): Headers {
+  const short = 'detail' in problem ? { ...problem, detail: problem.detail.slice(0, MAX_DETAIL_CHARS) } : problem;
+  const text = JSON.stringify({ problem: short, retry }).replaceAll(
     /[^\x20-\x7e]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -60,14 +60,6 @@ test('a limit may be used to the last cent', async () => {
   expect(codeOf(error)).toBe('over-budget');
 });
 
-test('a call is closed once, however often it is closed again', async () => {
-  const ledger = createLedger({ ...UNBOUNDED, maxCostUsd: 10 });
-  const close = await reserve(ledger, '1', 1);
-  close(2);
-  close(2);
-  expect(ledger.spentUsd('1')).toBe(2);
-});
-
 test('a call that waits for others is refused when these spend what was left', async () => {
   const ledger = createLedger({ ...UNBOUNDED, maxCostUsd: 1 });
   const closeFirst = await reserve(ledger, '1', 0.6);

@@ -88,7 +88,6 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits) {
     open(item: string) {
       const record = recordOf(item);
       const reserved = { usd: 0 };
-      let isOpen = true;
       record.account = { ...record.account, inFlight: record.account.inFlight + 1 };
       return {
         /**
@@ -105,10 +104,8 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits) {
           reserved.usd = costUsd;
           for (const budget of [record, run]) budget.reserved.add(reserved);
         },
-        /** `spentUsd` counts against the limits; `end` goes into the account, and is null unless the call generates. Idempotent. */
+        /** `spentUsd` counts against the limits; `end` goes into the account, and is null unless the call generates. */
         close(spentUsd: number, end: CallEnd | null): void {
-          if (!isOpen) return;
-          isOpen = false;
           for (const budget of [record, run]) {
             budget.reserved.delete(reserved);
             budget.spentUsd += spentUsd;

@@ -10,18 +10,24 @@ const MAX_RECORDING_BYTES = 32 * 1024 * 1024;
 /** Identifies an answer: a relay may only join two pieces of the same one. */
 export const ANSWER_HEADER = 'x-agentos-answer';
 
-type Ending = { how: 'end' } | { how: 'whole' } | { how: 'fail'; error: unknown };
+/** The same step with another body is another question. */
+interface Question {
+  item: string;
+  step: string;
+  vendor: VendorName;
+  path: string;
+  body: Uint8Array;
+}
 
 type Recording = ReturnType<typeof createRecording>;
 
 /** An answer that is recorded as it arrives, so that its caller may die and its successor asks again. */
-function createRecording(vendor: VendorName) {
-  const id = randomUUID();
+function createRecording({ step, vendor, path, body }: Question) {
   const unwanted = new AbortController();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   let head: { status: number; headers: Headers } | null = null;
-  let ending: Ending | null = null;
+  let ending: { failure: unknown } | 'complete' | null = null;
   let phase: 'queued' | 'sent' = 'queued';
   let owned = true;
   let callers = 0;
@@ -31,19 +37,8 @@ function createRecording(vendor: VendorName) {
     news.resolve();
     news = Promise.withResolvers();
   };
-  const keep = (chunk: Uint8Array): void => {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_RECORDING_BYTES) {
-      throw new AgentosError({ code: 'reply-too-large', provider: vendor, limitBytes: MAX_RECORDING_BYTES });
-    }
-    chunks.push(chunk);
-  };
   const giveUpIfUnwanted = (): void => {
     if (callers === 0 && (phase === 'queued' || !owned)) unwanted.abort();
-  };
-  const finish = (how: Ending): void => {
-    ending ??= how;
-    wakeReaders();
   };
 
   const deliver = async (caller: Caller): Promise<void> => {
@@ -52,9 +47,6 @@ function createRecording(vendor: VendorName) {
     let at = 0;
     while (!caller.gone.aborted) {
       const chunk = chunks[at];
-      if (ending?.how === 'whole' && head !== null) {
-        return caller.whole(head.status, head.headers, Buffer.concat(chunks));
-      }
       if (head !== null && !begun) {
         begun = true;
         caller.head(head.status, head.headers);
@@ -62,7 +54,7 @@ function createRecording(vendor: VendorName) {
         at += 1;
         await caller.write(chunk);
       } else if (ending !== null) {
-        return ending.how === 'fail' ? caller.fail(ending.error) : caller.end();
+        return ending === 'complete' ? caller.end() : caller.fail(ending.failure);
       } else {
         await Promise.race([news.promise, left]);
       }
@@ -75,25 +67,30 @@ function createRecording(vendor: VendorName) {
       giveUpIfUnwanted();
     },
     head(status, headers) {
-      head = { status, headers: { ...headers, [ANSWER_HEADER]: id } };
+      head = { status, headers: { ...headers, [ANSWER_HEADER]: randomUUID() } };
       wakeReaders();
     },
     write(chunk) {
-      keep(chunk);
+      bytes += chunk.byteLength;
+      if (bytes > MAX_RECORDING_BYTES) {
+        throw new AgentosError({ code: 'reply-too-large', provider: vendor, limitBytes: MAX_RECORDING_BYTES });
+      }
+      chunks.push(chunk);
       wakeReaders();
       return undefined;
     },
-    end: () => finish({ how: 'end' }),
-    whole(status, headers, body) {
-      keep(body);
-      head = { status, headers };
-      finish({ how: 'whole' });
+    end() {
+      ending ??= 'complete';
+      wakeReaders();
     },
-    fail: (error) => finish({ how: 'fail', error }),
+    fail(failure) {
+      ending ??= { failure };
+      wakeReaders();
+    },
   };
   return {
     sink,
-    bytes: () => bytes,
+    question: createHash('sha256').update(`${step}\0${vendor}\0${path}\0`).update(body).digest('hex'),
     /** Aborted when no caller wants it and nothing was paid yet, or nobody may come back for it. */
     unwanted: unwanted.signal,
     /** Sends the caller what is recorded, then what arrives, at its own pace. Resolves when the caller has everything or is gone. */
@@ -114,84 +111,35 @@ function createRecording(vendor: VendorName) {
   };
 }
 
-export interface AnswerBounds {
-  maxAnswers: number;
-  maxBytes: number;
-}
-
-/** The same step with another body is another question. */
-interface Question {
-  item: string;
-  step: string;
-  vendor: VendorName;
-  path: string;
-  body: Uint8Array;
-}
-
-interface KeptAnswer {
-  item: string;
-  hash: string;
-  recording: Recording;
-  finished: boolean;
-}
-
 /**
- * The answers of durable steps, from the request until their item forgets them: the successor of a caller that died gets what is
- * already paid for. Failures are not kept, and the oldest answers are dropped when there are too many.
+ * The answer to the last question of each item, until the item forgets it: the successor of a caller that died gets what is already
+ * paid for. An item asks for one durable step after the other, so its earlier answers are stored. Failures are not kept.
  */
-export function createAnswers({ maxAnswers, maxBytes }: AnswerBounds) {
-  const answers = new Map<string, KeptAnswer>();
+export function createAnswers() {
+  const answers = new Map<string, Recording>();
 
-  const drop = (key: string, kept: KeptAnswer): void => {
-    if (answers.get(key) === kept) answers.delete(key);
-    kept.recording.disown();
+  const drop = (item: string, recording: Recording | undefined): void => {
+    if (answers.get(item) === recording) answers.delete(item);
+    recording?.disown();
   };
-  const makeRoom = (): void => {
-    const finished = [...answers].filter(([, kept]) => kept.finished);
-    let bytes = finished.reduce((sum, [, { recording }]) => sum + recording.bytes(), 0);
-    let count = finished.length;
-    for (const [key, kept] of finished) {
-      if (count <= maxAnswers && bytes <= maxBytes) return;
-      drop(key, kept);
-      count -= 1;
-      bytes -= kept.recording.bytes();
-    }
-  };
-
   return {
     /** Returns the answer that is recorded or in flight. Otherwise calls `ask`, which resolves to whether its answer is worth keeping. */
     join(
       question: Question,
       ask: (sink: AnswerSink, unwanted: AbortSignal) => Promise<boolean>,
     ): { recording: Recording; reused: boolean } {
-      const key = JSON.stringify([question.item, question.step]);
-      const hash = hashOf(question);
-      const there = answers.get(key);
-      if (there?.hash === hash && !there.recording.unwanted.aborted) {
-        return { recording: there.recording, reused: true };
-      }
-      if (there !== undefined) drop(key, there);
-      const kept: KeptAnswer = {
-        item: question.item,
-        hash,
-        recording: createRecording(question.vendor),
-        finished: false,
-      };
-      answers.set(key, kept);
-      void ask(kept.recording.sink, kept.recording.unwanted).then((worthKeeping) => {
-        kept.finished = worthKeeping;
-        if (!worthKeeping) drop(key, kept);
-        makeRoom();
+      const { item } = question;
+      const last = answers.get(item);
+      const recording = createRecording(question);
+      if (last?.question === recording.question && !last.unwanted.aborted) return { recording: last, reused: true };
+      drop(item, last);
+      answers.set(item, recording);
+      void ask(recording.sink, recording.unwanted).then((isWorthKeeping) => {
+        if (!isWorthKeeping) drop(item, recording);
       });
-      return { recording: kept.recording, reused: false };
+      return { recording, reused: false };
     },
-    /** Drops the answers of an item. Calls in flight continue only while a caller waits for them. */
-    forget(item: string): void {
-      for (const [key, kept] of answers) if (kept.item === item) drop(key, kept);
-    },
+    /** Drops the item's answer. A call in flight continues only while a caller waits for it. */
+    forget: (item: string): void => drop(item, answers.get(item)),
   };
-}
-
-function hashOf({ vendor, path, body }: Question): string {
-  return createHash('sha256').update(`${vendor}\0${path}\0`).update(body).digest('hex');
 }

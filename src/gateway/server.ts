@@ -1,23 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Clock } from '../core/clock.ts';
 import type { Bounds } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { BudgetLimits, Prices } from '../core/money.ts';
 import { createVendorAgents, vendorBaseUrl } from '../models/settings.ts';
-import type { Pool } from '../pool/port.ts';
 import { type Grant, type Route, readCall, routeOf } from './call.ts';
 import { type AnswerSink, createCaller, failureHeaders, failureOf } from './caller.ts';
-import { type ExchangeBounds, exchange, type OnItemEvent, type TraceRequest, tracedExchange } from './exchange.ts';
+import { type ExchangeSettings, exchange, type TraceRequest, tracedExchange } from './exchange.ts';
 import { ACCOUNT_PATH, createLedger } from './ledger.ts';
-import { type AnswerBounds, createAnswers } from './recording.ts';
+import { createAnswers } from './recording.ts';
 import { createUpstream } from './upstream.ts';
 import type { WireFormat } from './vendors/format.ts';
 import { openaiChat } from './vendors/openai.ts';
 
 /** Durations of the transport are on the system's clock, like the clients. Waits for a key are on `clock`. */
-export interface GatewayBounds extends AnswerBounds, ExchangeBounds {
+export interface GatewayBounds extends Pick<ExchangeSettings, 'maxWaitMs' | 'maxSilentWaitMs'> {
   /** A streaming caller that waits longer gets headers and keep-alives. */
   earlyHeadersMs: number;
   keepAliveMs: number;
@@ -34,8 +31,6 @@ const BOUNDS: GatewayBounds = {
   // Gemini CLI gives up after 60 s of silence.
   maxSilentWaitMs: 50_000,
   maxRequestBytes: 32 * 1024 * 1024,
-  maxAnswers: 500,
-  maxBytes: 128 * 1024 * 1024,
 };
 
 /** For the bounds of a run: headers and keep-alives come well before the callers' own idle timeout. */
@@ -44,22 +39,18 @@ export function gatewayBounds({ idleTimeoutMs, maxQuotaWaitMs }: Bounds): Partia
   return { earlyHeadersMs: silenceMs, keepAliveMs: silenceMs, idleMs: idleTimeoutMs, maxWaitMs: maxQuotaWaitMs };
 }
 
-export interface GatewayOptions {
-  pool: Pick<Pool, 'acquire' | 'expectedWait'>;
+export interface GatewayOptions extends Pick<ExchangeSettings, 'pool' | 'prices' | 'budget' | 'clock'> {
   /** Base URLs that differ from the vendors' official ones. A compatible server has no official one. */
   upstreams: Partial<Record<VendorName, string | undefined>>;
   /** For the proxy variables; absent: no proxy. */
   env?: Readonly<Record<string, string | undefined>>;
-  prices: Prices;
-  budget: BudgetLimits;
-  clock: Clock;
-  onEvent?: OnItemEvent;
+  onEvent?: ExchangeSettings['onEvent'];
   /** Puts a request into the trace; absent: nothing is traced. */
   traceRequest?: TraceRequest | undefined;
   bounds?: Partial<GatewayBounds>;
 }
 
-type FindGrant = (tokens: readonly string[]) => Grant | null;
+type FindGrant = (tokens: readonly string[]) => Grant | undefined;
 
 /** A gateway without its own server. */
 export type GatewayCore = ReturnType<typeof createGateway>;
@@ -74,7 +65,7 @@ const NEVER_MS = 24 * 3_600_000;
 export function createGateway(options: GatewayOptions) {
   const { pool, clock, prices, budget, onEvent = () => {} } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
-  const answers = createAnswers(bounds);
+  const answers = createAnswers();
   const ledger = createLedger(budget);
   const upstream = createUpstream(bounds, createVendorAgents(options.env ?? {}));
   const closing = new AbortController();
@@ -124,7 +115,7 @@ export function createGateway(options: GatewayOptions) {
     try {
       if (url === null || (route === null && !asksForAccount)) throw notFound(request);
       const grant = grantOf(tokensOf(request.headers, url));
-      if (grant === null) throw unknownToken(route?.vendor ?? 'gateway');
+      if (grant === undefined) throw unknownToken(route?.vendor ?? 'gateway');
       if (route === null) sendJson(response, ledger.accountOf(grant.item));
       else await serveCall(request, url, route, grant, response);
     } catch (error) {
@@ -133,13 +124,13 @@ export function createGateway(options: GatewayOptions) {
   };
 
   return {
-    /** `grantOf`: the grant for the tokens that a request carries; null: none. Never rejects. */
+    /** `grantOf`: the grant for the tokens that a request carries. Never rejects. */
     async handle(request: IncomingMessage, response: ServerResponse, grantOf: FindGrant): Promise<void> {
       response.on('error', () => {});
       await tracked(serve(request, response, grantOf));
     },
     /**
-     * Drops the item's recorded answers: it has stored them, or its attempt ended in an orderly way and the next one asks again.
+     * Drops the item's recorded answer: it has stored it, or its attempt ended in an orderly way and the next one asks again.
      * Don't call it for a worker that crashed: its successor comes back for what was paid.
      */
     forget: (item: string): void => answers.forget(item),
@@ -162,7 +153,7 @@ export async function startGateway(options: GatewayOptions) {
   const core = createGateway(options);
   const tokens = createTokens();
   const server = createServer((request, response) => {
-    const known: FindGrant = (given) => (isLoopback(request) ? tokens.find(given) : null);
+    const known: FindGrant = (given) => (isLoopback(request) ? tokens.find(given) : undefined);
     void core.handle(request, response, known);
   });
   // Longer than clients keep an idle connection: closing it as a request arrives would look like a fault.
@@ -232,8 +223,7 @@ export function createTokens() {
     },
     revoke: (token: string): void => void grants.delete(token),
     /** The grant of the first known token. */
-    find: (tokens: readonly string[]): Grant | null =>
-      tokens.map((token) => grants.get(token)).find((grant) => grant !== undefined) ?? null,
+    find: (tokens: readonly string[]) => tokens.map((token) => grants.get(token)).find((grant) => grant !== undefined),
   };
 }
 

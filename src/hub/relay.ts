@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import { type Call, type Route, readCall, routeOf } from '../gateway/call.ts';
-import { type Caller, createCaller } from '../gateway/caller.ts';
+import { type Caller, createCaller, sendWhole } from '../gateway/caller.ts';
 import { ANSWER_HEADER } from '../gateway/recording.ts';
 import { RELAY_HEADER, tokensOf } from '../gateway/server.ts';
 import { HubAway, type HubLink } from './hub-link.ts';
@@ -128,7 +128,7 @@ async function relay(link: HubLink, { request, call, caller, route, signal }: Re
     const isStream = String(response.headers['content-type'] ?? '').startsWith('text/event-stream');
     if (!isStream || status >= 400) {
       const body = await buffer(response).catch(() => null);
-      if (body !== null) return caller.whole(status, forwarded(response.headers), body);
+      if (body !== null) return sendWhole(caller, status, forwarded(response.headers), body);
       continue;
     }
     const id = String(response.headers[ANSWER_HEADER] ?? '');

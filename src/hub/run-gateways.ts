@@ -4,14 +4,11 @@ import type { RunEvent } from '../core/events.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import type { OnItemEvent } from '../gateway/exchange.ts';
 import { createGateway, type GatewayCore, gatewayBounds } from '../gateway/server.ts';
-import { createCredentialPool } from '../pool/pool.ts';
-import type { KeyView, LearnedLimits, Pool } from '../pool/port.ts';
+import { CredentialPool } from '../pool/pool.ts';
+import type { KeyView, LearnedLimits } from '../pool/port.ts';
 import type { Sql } from './database.ts';
 import type { EventWriter } from './item-events.ts';
 import { type RunSettings, readSettings } from './run-settings.ts';
-
-/** Recorded answers of a run, for machines that died and come back. */
-const MOST_ANSWERS = 2_000;
 
 interface RunGatewaysOptions {
   sql: Sql;
@@ -34,7 +31,7 @@ interface RunGateway {
 export interface RunGateways {
   /** Created at the run's first call. */
   of(run: string): Promise<RunGateway>;
-  /** Drops the item's recorded answers. */
+  /** Drops the item's recorded answer. */
   forget(run: string, item: number): void;
   /** Vendors that the hub has a key for. */
   readonly vendors: readonly VendorName[];
@@ -52,14 +49,13 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
   const vendors = VENDORS.filter(
     (vendor) => config.keys.some((key) => key.vendor === vendor) || (vendor === 'openai-compatible' && hasServer),
   );
-  const pool: Pool = createCredentialPool({
+  const pool = new CredentialPool({
     keys: config.keys,
     vendors,
     limits: config.limits,
     remembered,
     clock: systemClock,
     random: Math.random,
-    longestWaitMs: config.bounds.maxQuotaWaitMs,
     onEvent: onPool,
   });
   const gateways = new Map<string, Promise<RunGateway>>();
@@ -85,7 +81,7 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
       budget: bounds,
       clock: systemClock,
       onEvent: onGateway,
-      bounds: { ...gatewayBounds(bounds), maxAnswers: MOST_ANSWERS },
+      bounds: gatewayBounds(bounds),
     });
     const items = await sql.rows<{ id: number; paid: number; spent: number }>(
       'SELECT id, paid_usd AS paid, spent_usd AS spent FROM agentos.items WHERE run = $1 AND paid_usd + spent_usd > 0',

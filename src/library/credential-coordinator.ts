@@ -1,8 +1,6 @@
 import { type Clock, systemClock } from '../core/clock.ts';
-import type { VendorKey, VendorName } from '../core/keys.ts';
+import type { VendorKey } from '../core/keys.ts';
 import type { Secret } from '../core/secret.ts';
-import { createCredentialPool, type PoolOptions } from '../pool/pool.ts';
-import type { Lease, Pool } from '../pool/port.ts';
 
 /** A key that is reserved for one holder. */
 export interface Reservation {
@@ -10,72 +8,105 @@ export interface Reservation {
   key: Secret;
 }
 
+interface SharedKey extends Reservation {
+  held: Set<Reservation>;
+  coolingUntilMs: number;
+}
+
+/** Timers can't be set for more than 24 days. */
+const LONGEST_TIMER_MS = 3_600_000;
+
 /**
- * The pool as a coordinator of whole keys: a key is reserved, released, or reported as rate limited. Exhausted means that all keys
- * are reserved: it ends when a holder releases one. Rate limited means that all keys are cooling: it ends after some time.
+ * Shares whole keys: a key is reserved, released, or reported as rate limited. Exhausted means that all keys are reserved: it ends
+ * when a holder releases one. Rate limited means that all keys are cooling: it ends after some time.
  */
 export class CredentialCoordinator {
-  readonly #pool: Pool;
-  readonly #vendor: VendorName;
-  readonly #leases = new WeakMap<Reservation, Lease>();
+  readonly #keys: readonly SharedKey[];
+  readonly #holders: number;
+  readonly #clock: Clock;
+  readonly #lastKeys = new Map<string, string>();
+  readonly #waiting = new Set<AbortController>();
 
-  /** All keys belong to one vendor. `holders`: how many may hold one key at a time. Default: 1. */
+  /** `holders`: how many may hold one key at a time. Default: 1. */
   constructor(options: {
     keys: readonly VendorKey[];
     holders?: number;
     /** Overrides the system clock, or parts of it. */
     clock?: Partial<Clock>;
-    onEvent?: PoolOptions['onEvent'];
   }) {
-    this.#vendor = options.keys[0]?.vendor ?? 'anthropic';
-    this.#pool = createCredentialPool({
-      keys: options.keys,
-      limits: { [this.#vendor]: { concurrency: options.holders ?? 1 } },
-      clock: { ...systemClock, ...options.clock },
-      random: Math.random,
-      onEvent: options.onEvent ?? (() => undefined),
+    // A key that is given twice is one key.
+    const distinct = new Map(options.keys.map((key) => [key.secret.reveal(), key]));
+    this.#keys = [...distinct.values()].map(({ id, secret }) => {
+      return { keyId: id, key: secret, held: new Set(), coolingUntilMs: 0 };
     });
+    this.#holders = options.holders ?? 1;
+    this.#clock = { ...systemClock, ...options.clock };
   }
 
   /** A key for this workflow, preferably the one that it had before; null: none is free now. */
   reserve(workflow: string): Reservation | null {
-    const request = { vendor: this.#vendor, model: '', item: workflow, estimatedInputTokens: 0, deadlineMs: null };
-    const lease = this.#pool.tryAcquire({ ...request, signal: new AbortController().signal });
-    if (lease === null) return null;
-    const reservation = { keyId: lease.keyId, key: lease.key };
-    this.#leases.set(reservation, lease);
+    const free = this.#keys.filter((key) => this.#isFree(key));
+    const leastHeld = free.toSorted((a, b) => a.held.size - b.held.size)[0];
+    const chosen = free.find(({ keyId }) => keyId === this.#lastKeys.get(workflow)) ?? leastHeld;
+    if (chosen === undefined) return null;
+    const reservation = { keyId: chosen.keyId, key: chosen.key };
+    chosen.held.add(reservation);
+    this.#lastKeys.set(workflow, chosen.keyId);
     return reservation;
   }
 
   /** Idempotent. */
   release(reservation: Reservation): void {
-    this.#leases.get(reservation)?.finished(null);
+    for (const key of this.#keys) key.held.delete(reservation);
+    for (const waiting of this.#waiting) waiting.abort();
   }
 
   /** The vendor refused the key: it is released, and not used again before this delay. */
   reportRateLimit(reservation: Reservation, retryAfterMs: number): void {
-    const headers = { 'retry-after-ms': String(retryAfterMs) };
-    this.#leases.get(reservation)?.answered({ status: 429, headers, body: null });
+    const key = this.#keys.find(({ held }) => held.has(reservation));
+    if (key !== undefined) key.coolingUntilMs = Math.max(key.coolingUntilMs, this.#nowMs() + retryAfterMs);
+    this.release(reservation);
   }
 
   availableCount(): number {
-    return this.#pool.counts(this.#vendor).available;
+    return this.#keys.filter((key) => this.#isFree(key)).length;
   }
 
-  /** Every working key is reserved or cooling, and at least one is reserved. */
+  /** Every key is reserved or cooling, and at least one is reserved. */
   isExhausted(): boolean {
-    const { available, reserved } = this.#pool.counts(this.#vendor);
-    return available === 0 && reserved > 0;
+    return this.availableCount() === 0 && !this.#keys.every((key) => this.#isCooling(key));
   }
 
-  /** Every working key is cooling. */
+  /** Every key is cooling. */
   isRateLimited(): boolean {
-    const { live, cooling } = this.#pool.counts(this.#vendor);
-    return live > 0 && cooling === live;
+    return this.#keys.length > 0 && this.#keys.every((key) => this.#isCooling(key));
   }
 
   /** True as soon as a key can be reserved; false after the timeout. */
-  waitForAvailable(timeoutMs: number): Promise<boolean> {
-    return this.#pool.waitForAvailable(this.#vendor, timeoutMs);
+  async waitForAvailable(timeoutMs: number): Promise<boolean> {
+    const endMs = this.#clock.now() + timeoutMs;
+    while (this.availableCount() === 0) {
+      const leftMs = endMs - this.#clock.now();
+      if (leftMs <= 0) return false;
+      const readyInMs = this.#keys.map(({ coolingUntilMs }) => coolingUntilMs - this.#nowMs()).filter((ms) => ms > 0);
+      const waiting = new AbortController();
+      this.#waiting.add(waiting);
+      await this.#clock.sleep(Math.min(leftMs, LONGEST_TIMER_MS, ...readyInMs), waiting.signal);
+      this.#waiting.delete(waiting);
+    }
+    return true;
+  }
+
+  /** Keys cool while this process is suspended, too. */
+  #nowMs(): number {
+    return this.#clock.now() + this.#clock.suspendedMs();
+  }
+
+  #isCooling({ coolingUntilMs }: SharedKey): boolean {
+    return coolingUntilMs > this.#nowMs();
+  }
+
+  #isFree(key: SharedKey): boolean {
+    return key.held.size < this.#holders && !this.#isCooling(key);
   }
 }

@@ -9,9 +9,9 @@ import {
   serverTimeMs,
   vendorFailure,
 } from '../models/vendor-failure.ts';
-import type { PoolKey, PoolKeys } from './key.ts';
+import type { PoolKey, PoolKeys, QuotaGroup } from './keys.ts';
 import type { LeaseRequest, PoolEvent, Ruling, VendorAnswer } from './port.ts';
-import type { Charges, QuotaGroup } from './quota.ts';
+import type { Charges } from './quota.ts';
 
 /** A request that has been given a key. */
 export interface SentRequest {
@@ -20,15 +20,6 @@ export interface SentRequest {
   charges: Charges;
   /** Including itself. */
   inFlightAtSending: number;
-  turnCost: number;
-}
-
-interface Learned {
-  ruling: Ruling;
-  /** Still in flight: the body of the answer is on its way. */
-  open: boolean;
-  /** The request was of no use to its item: the turn does not count. */
-  futile: boolean;
 }
 
 /** What an answer teaches about key and quota, and what happens to the request. `dateMs`: the calendar's time at `nowMs`. */
@@ -38,7 +29,7 @@ export function learnFrom(
   keys: PoolKeys,
   onEvent: (event: PoolEvent) => void,
   { nowMs, dateMs }: { nowMs: number; dateMs: number },
-): Learned {
+): Ruling {
   const { key, charges, request } = sent;
   const limits = readLimits(key.vendor, answer, dateMs);
   const merged = limits.organisation === null ? null : keys.merge(key, limits.organisation, nowMs);
@@ -48,7 +39,7 @@ export function learnFrom(
     key.group.concurrency.succeeded(sent.inFlightAtSending, nowMs);
     quota.admitted();
     quota.observe(limits.readings, nowMs);
-    return { ruling: { action: 'pass', error: null }, open: true, futile: false };
+    return { action: 'pass', error: null };
   }
   const error = failureOf(key, answer, dateMs);
   const meaning = meaningOf(error);
@@ -56,16 +47,14 @@ export function learnFrom(
   switch (meaning) {
     case 'out-of-quota':
       learnRefusal(answer, sent, limits, onEvent, { nowMs, dateMs });
-      return { ruling: { action: 'retry' }, open: false, futile: true };
-    case 'dead-key': {
+      return { action: 'retry' };
+    case 'dead-key':
       markDead(key, error, onEvent);
-      const ruling: Ruling = keys.whyNone(key.vendor) === null ? { action: 'retry' } : { action: 'fail', error };
-      return { ruling, open: false, futile: true };
-    }
+      return keys.whyNone(key.vendor) === null ? { action: 'retry' } : { action: 'fail', error };
     case 'overloaded':
     case 'bad-request':
       quota.observe(limits.readings, nowMs);
-      return { ruling: { action: 'pass', error }, open: false, futile: meaning === 'overloaded' };
+      return { action: 'pass', error };
   }
 }
 

@@ -2,7 +2,6 @@ import type { Reading } from './answer.ts';
 
 /** What a request took from a bucket when it was sent. */
 export interface Charge {
-  bucket: Bucket;
   cost: number;
   /** The part of the cost that the vendor counts only at the end (output tokens). */
   later: number;
@@ -19,6 +18,8 @@ const PACED_BURST = 2;
 /** How much a rate from headers, or from an earlier run, weighs against what refusals show. */
 const READ_EVIDENCE = 50;
 const REMEMBERED_EVIDENCE = 12;
+/** Less admitted between two refusals measures nothing. */
+const LEAST_EVIDENCE = 3;
 
 /**
  * Our estimate of what is left of one limit: a bucket that refills continuously. States:
@@ -43,7 +44,6 @@ export class Bucket {
   #later = 0;
   #unit = 1;
   #reserve = LEAST_RESERVE;
-  #mergedInto: Bucket | null = null;
   #lastRefusalMs = Number.NEGATIVE_INFINITY;
 
   constructor(nowMs: number, configuredPerMinute: number | null, rememberedPerMinute: number | null) {
@@ -62,13 +62,6 @@ export class Bucket {
     return this.#mode === 'unknown' ? this.#rememberedPerMinute : this.#ratePerMs() * 60_000;
   }
 
-  /** 0: empty, 1: full, so any refill is lost. */
-  fullness(nowMs: number): number {
-    if (this.#mode === 'unknown') return 1;
-    this.#advance(nowMs);
-    return Math.max(0, Math.min(1, this.#level / this.#burst));
-  }
-
   readyAtMs(cost: number, nowMs: number): number {
     if (this.#mode === 'unknown') return nowMs;
     this.#advance(nowMs);
@@ -84,12 +77,11 @@ export class Bucket {
     this.#level -= cost;
     this.#taken += cost;
     this.#later += later;
-    return { bucket: this, cost, later, sentMs: nowMs };
+    return { cost, later, sentMs: nowMs };
   }
 
   /** The request has ended and cost this much; null: as estimated. */
   correct(charge: Charge, actual: number | null, nowMs: number): void {
-    if (this.#mergedInto !== null) return this.#mergedInto.correct(charge, actual, nowMs);
     this.#later -= charge.later;
     if (actual === null) return;
     this.#advance(nowMs);
@@ -126,9 +118,7 @@ export class Bucket {
     // Nothing to learn from: no hint, and too few requests were admitted.
     const isClueless = hintMs === null && reading === null && this.#taken < 3 * this.#unit;
     if (this.#mode === 'unknown' && (isKnown || isClueless)) return 0;
-    if (isKnown) {
-      this.#refill?.refusedToo(this.#taken);
-    } else {
+    if (!isKnown) {
       const left = reading?.remaining ?? null;
       const contradicted =
         left !== null ? left.least >= charge.cost + this.#unit : this.#level > charge.cost + 2 * this.#unit;
@@ -147,20 +137,9 @@ export class Bucket {
 
   /** Two groups turned out to be one: from now on, this bucket keeps the level. */
   absorb(other: Bucket): void {
-    other.#mergedInto = this;
     this.#taken += other.#taken;
     this.#later += other.#later;
-    if (other.#mode === 'unknown') return;
-    if (this.#mode !== 'unknown') {
-      this.#level = Math.min(this.#level, other.#level);
-      return;
-    }
-    this.#mode = other.#mode;
-    this.#perMs = other.#perMs;
-    this.#burst = other.#burst;
-    this.#level = other.#level;
-    this.#atMs = other.#atMs;
-    this.#refill = other.#refill;
+    if (other.#mode !== 'unknown') this.#level = Math.min(this.#level, other.#level);
   }
 
   #pace(charge: Charge, reading: Reading | null, hintMs: number | null, nowMs: number): void {
@@ -238,7 +217,7 @@ export class RefillRate {
     const admitted = taken - first.taken;
     const perMs = admitted / (nowMs - first.atMs);
     const evidence = admitted / unit;
-    if (evidence >= 3) {
+    if (evidence >= LEAST_EVIDENCE) {
       const agrees = Math.abs(perMs / this.#measure.perMs - 1) <= 1 / evidence;
       if (!agrees || evidence > this.#measure.evidence) this.#measure = { perMs, evidence };
       return;
@@ -246,12 +225,6 @@ export class RefillRate {
     // Too little to measure, but one request more than was admitted would have been too many.
     const most = (admitted + unit) / (nowMs - first.atMs);
     this.#measure = { ...this.#measure, perMs: Math.min(this.#measure.perMs, most) };
-  }
-
-  /** Requests that were counted at the last refusal were refused too. */
-  refusedToo(taken: number): void {
-    const last = this.#refusals.at(-1);
-    if (last !== undefined) last.taken = Math.min(last.taken, taken);
   }
 
   perMs(taken: number, unit: number): number {

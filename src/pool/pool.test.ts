@@ -3,10 +3,11 @@ import { createVirtualClock } from '../../test/support/virtual-clock.ts';
 import { codeOf } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
-import { createCredentialPool, type PoolOptions } from './pool.ts';
+import { CredentialPool, type PoolOptions } from './pool.ts';
 import type { Lease, LeaseRequest, PoolEvent, VendorAnswer } from './port.ts';
 import type { RateLimits } from './quota.ts';
 
+const DAY_MS = 24 * 3_600_000;
 const OK: VendorAnswer = { status: 200, headers: {}, body: null };
 
 function keysOf(vendor: VendorName, ...ids: string[]): PoolOptions['keys'] {
@@ -16,7 +17,7 @@ function keysOf(vendor: VendorName, ...ids: string[]): PoolOptions['keys'] {
 function setUp(options: Partial<PoolOptions> = {}) {
   const clock = createVirtualClock();
   const events: PoolEvent[] = [];
-  const pool = createCredentialPool({
+  const pool = new CredentialPool({
     keys: keysOf('anthropic', 'a', 'b'),
     clock,
     random: () => 0.5,
@@ -28,7 +29,8 @@ function setUp(options: Partial<PoolOptions> = {}) {
     model: 'm',
     item: 'w',
     estimatedInputTokens: 10,
-    deadlineMs: null,
+    isRetry: false,
+    deadlineMs: clock.now() + DAY_MS,
     signal: new AbortController().signal,
     ...changes,
   });
@@ -101,11 +103,10 @@ describe('which request gets a key', () => {
 
   it('puts a retry before the other requests of its item', async () => {
     const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
-    const request = ask();
-    const lease = await pool.acquire(request);
+    const lease = await pool.acquire(ask());
     const later = fate(pool.acquire(ask()));
     expect(lease.answered(refusal({ 'retry-after': '2' }))).toEqual({ action: 'retry' });
-    const again = fate(pool.acquire(request));
+    const again = fate(pool.acquire(ask({ isRetry: true })));
     await clock.advance(2_500);
     expect([again.done, later.done]).toEqual([true, false]);
   });
@@ -133,21 +134,34 @@ describe('which request gets a key', () => {
     leaving.abort('left');
     await clock.advance(0);
     expect(gone.problem).toBe('left');
-    lease.abandon();
+    expect(pool.hasQuota()).toBe(false);
+    lease.finished(null);
     await clock.advance(0);
     expect(next.done).toBe(true);
-    expect(pool.counts('anthropic').waiting).toBe(0);
+    expect(pool.hasQuota()).toBe(true);
   });
 
-  it('frees the slot of an abandoned lease, once', async () => {
-    const { pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
+  it('frees the slot of a lease once', async () => {
+    const { clock, pool, ask } = setUp({
+      keys: keysOf('anthropic', 'a'),
+      limits: { anthropic: { concurrency: 1 } },
+    });
     const lease = await pool.acquire(ask());
-    expect(pool.tryAcquire(ask())).toBeNull();
-    lease.abandon();
-    lease.abandon();
+    const [next, last] = [fate(pool.acquire(ask())), fate(pool.acquire(ask()))];
     lease.finished(null);
-    expect(pool.tryAcquire(ask())).not.toBeNull();
-    expect(pool.tryAcquire(ask())).toBeNull();
+    lease.finished(null);
+    await clock.advance(0);
+    expect([next.done, last.done]).toEqual([true, false]);
+  });
+
+  it('frees the slot of a refused request once', async () => {
+    const { clock, pool, ask } = setUp({ keys: keysOf('anthropic', 'a'), limits: { anthropic: { concurrency: 1 } } });
+    const lease = await pool.acquire(ask());
+    const [next, last] = [fate(pool.acquire(ask())), fate(pool.acquire(ask()))];
+    expect(lease.answered({ status: 400, headers: {}, body: null }).action).toBe('pass');
+    lease.finished(null);
+    await clock.advance(0);
+    expect([next.done, last.done]).toEqual([true, false]);
   });
 });
 
@@ -459,7 +473,7 @@ describe('deadlines', () => {
   it('serves a request that is made while an event is reported', async () => {
     const clock = createVirtualClock();
     const asked: ReturnType<typeof fate<Lease>>[] = [];
-    const pool = createCredentialPool({
+    const pool = new CredentialPool({
       keys: keysOf('anthropic', 'a', 'b'),
       clock,
       random: () => 0.5,
@@ -471,7 +485,8 @@ describe('deadlines', () => {
       model: 'm',
       item: 'w',
       estimatedInputTokens: 1,
-      deadlineMs: null,
+      isRetry: false,
+      deadlineMs: clock.now() + DAY_MS,
       signal,
     };
     (await pool.acquire({ ...request })).answered({ status: 401, headers: {}, body: null });
@@ -627,7 +642,7 @@ describe('time that jumps', () => {
     const waiting = fate(pool.acquire(ask({ deadlineMs: clock.now() + 30_000 })));
     clock.suspend(HOURS);
     await clock.advance(29_000);
-    fate(pool.acquire(ask({ item: 'another' })));
+    fate(pool.acquire(ask()));
     await clock.advance(0);
     expect(waiting.done).toBe(false);
     holder.finished(null);
@@ -644,7 +659,7 @@ describe('time that jumps', () => {
     expect(pool.view()[0]).toMatchObject({ state: 'available', untilMs: null });
     expect(waiting.done).toBe(false);
     // Whoever comes next makes the pool look again.
-    fate(pool.acquire(ask({ item: 'another' })));
+    fate(pool.acquire(ask()));
     await clock.advance(0);
     expect(waiting.value?.keyId).toBe('a');
   });

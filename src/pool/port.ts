@@ -4,18 +4,17 @@ import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import type { Secret } from '../core/secret.ts';
 
-/**
- * What a request needs from the pool. A lease lasts one request, not a whole item. The same object handed in again is a retry: it
- * goes to the head of its item's queue.
- */
+/** What a request needs from the pool. A lease lasts one request, not a whole item. */
 export interface LeaseRequest {
   vendor: VendorName;
   model: string;
   /** Items are served in turn. */
   item: string;
   estimatedInputTokens: number;
+  /** It was refused before, and goes before other requests of its item. */
+  isRetry: boolean;
   /** On the pool's clock. A wait that can't end by then is refused at once, with the earliest reset. */
-  deadlineMs: number | null;
+  deadlineMs: number;
   /** Aborted when the caller has gone: it leaves the queue. */
   signal: AbortSignal;
 }
@@ -27,10 +26,8 @@ export interface Lease {
   key: Secret;
   /** To be called with the response, once its headers and, for an error, its body are there. */
   answered(answer: VendorAnswer): Ruling;
-  /** Ends the lease with what the request used; null: as estimated. Idempotent. */
+  /** Ends the lease with what the request used; null: as estimated. An error as the answer has ended it already. */
   finished(usage: Usage | null): void;
-  /** Nothing was sent, or the connection broke: the slot is free again, the estimated use stays charged. */
-  abandon(): void;
 }
 
 export interface VendorAnswer {
@@ -83,22 +80,4 @@ export type PoolEvent = Extract<
 export interface ExpectedWait {
   reason: WaitReason;
   untilMs: number | null;
-}
-
-export interface Pool {
-  /**
-   * Waits for its turn and a key. Fails with `key-missing`, `provider-rejected-key` (all keys are dead),
-   * `provider-quota` (not before the deadline), or with the signal's reason.
-   */
-  acquire(request: LeaseRequest): Promise<Lease>;
-  expectedWait(request: LeaseNeeds): ExpectedWait;
-  /** A lease if one is possible now and no other request waits, else null. */
-  tryAcquire(request: LeaseRequest): Lease | null;
-  /** True as soon as a key is available; false after the timeout. */
-  waitForAvailable(vendor: VendorName, timeoutMs: number): Promise<boolean>;
-  /** Every vendor has quota left, and no request waits. Otherwise one more worker would only wait too. */
-  hasQuota(): boolean;
-  view(): KeyView[];
-  /** live keys = available + reserved (as many in flight as allowed) + cooling; waiting counts requests. */
-  counts(vendor: VendorName): Record<'live' | 'available' | 'reserved' | 'cooling' | 'waiting', number>;
 }

@@ -2,7 +2,6 @@ import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { type AnswerLimits, DIMENSIONS, type Dimension } from './answer.ts';
 import { Bucket, type Charge } from './bucket.ts';
-import { ConcurrencyLimit } from './concurrency.ts';
 import type { CoolingReason, LearnedLimits } from './port.ts';
 
 /** Limits that the user configured. The others are learned. */
@@ -20,7 +19,7 @@ export interface Charges extends Record<Dimension, Charge> {
   estimatedInput: number;
 }
 
-interface QuotaOptions {
+export interface QuotaOptions {
   vendor: VendorName;
   limits: RateLimits;
   remembered: LearnedLimits | null;
@@ -33,46 +32,6 @@ const FIRST_BACKOFF_MS = 500;
 const LONGEST_BACKOFF_MS = 60_000;
 /** A delay this long is not a pause between requests: a quota per hour or day is used up. */
 const QUOTA_DELAY_MS = 600_000;
-
-/** One or several keys that share a quota: a limit on requests in flight, and a quota for each model. */
-export class QuotaGroup {
-  readonly id: string;
-  readonly concurrency: ConcurrencyLimit;
-  readonly #options: QuotaOptions;
-  readonly #models = new Map<string, ModelQuota>();
-  organisation: string | null = null;
-  inFlight = 0;
-
-  constructor(id: string, options: QuotaOptions) {
-    this.id = id;
-    this.#options = options;
-    this.concurrency = new ConcurrencyLimit(
-      options.limits.concurrency ?? null,
-      options.remembered?.concurrency ?? null,
-    );
-  }
-
-  of(model: string, nowMs: number): ModelQuota {
-    const known = this.#models.get(model) ?? new ModelQuota(this.#options, nowMs);
-    this.#models.set(model, known);
-    return known;
-  }
-
-  get models(): ModelQuota[] {
-    return [...this.#models.values()];
-  }
-
-  get remembered(): LearnedLimits | null {
-    return this.#options.remembered;
-  }
-
-  /** Takes over the other group: its requests in flight count here from now on. */
-  absorb(other: QuotaGroup, nowMs: number): void {
-    this.inFlight += other.inFlight;
-    this.concurrency.absorb(other.concurrency);
-    for (const [model, quota] of other.#models) this.of(model, nowMs).absorb(quota);
-  }
-}
 
 /** The limits of one model within one quota group: vendors count most limits per model. */
 export class ModelQuota {
@@ -116,16 +75,6 @@ export class ModelQuota {
     return readyMs;
   }
 
-  /** How full the bucket of the scarcest limit is. */
-  fullness(nowMs: number): number {
-    return Math.min(...Object.values(this.#buckets).map((bucket) => bucket.fullness(nowMs)));
-  }
-
-  /** How many tokens a request of this size is expected to use in all. */
-  expectedTokens(estimatedInput: number): number {
-    return this.#cost('tokens', estimatedInput).cost;
-  }
-
   take(estimatedInput: number, nowMs: number): Charges {
     const charge = (dimension: Dimension): Charge => {
       const { cost, later } = this.#cost(dimension, estimatedInput);
@@ -154,8 +103,8 @@ export class ModelQuota {
   /** The request has ended and used this much; null: as estimated. */
   finish(charges: Charges, usage: Usage | null, nowMs: number): void {
     for (const dimension of DIMENSIONS) {
-      const charge = charges[dimension];
-      charge.bucket.correct(charge, usage === null ? null : this.#used(dimension, usage), nowMs);
+      const used = usage === null ? null : this.#used(dimension, usage);
+      this.#buckets[dimension].correct(charges[dimension], used, nowMs);
     }
     if (usage === null) return;
     this.#usualOutput = (this.#usualOutput ?? usage.outputTokens) * 0.9 + usage.outputTokens * 0.1;
@@ -168,8 +117,8 @@ export class ModelQuota {
   /** The vendor counted nothing (`all`), or only the request itself (`tokens`). */
   giveBack(charges: Charges, what: 'all' | 'tokens', nowMs: number): void {
     for (const dimension of DIMENSIONS) {
-      const charge = charges[dimension];
-      charge.bucket.correct(charge, dimension === 'requests' && what === 'tokens' ? null : 0, nowMs);
+      const isCounted = dimension === 'requests' && what === 'tokens';
+      this.#buckets[dimension].correct(charges[dimension], isCounted ? null : 0, nowMs);
     }
   }
 
@@ -232,5 +181,107 @@ function amountOf(dimension: Dimension, input: number, output: number): number {
       return input;
     case 'output-tokens':
       return output;
+  }
+}
+
+const FIRST_LIMIT = 3;
+const FAST_UNTIL = 8;
+const FIRST_PROBE_MS = 60_000;
+const LONGEST_PROBE_MS = 16 * FIRST_PROBE_MS;
+
+/** How many requests must pass above the ceiling before it is raised: one may have slipped in as another ended. */
+const PROOFS = 3;
+
+interface Ceiling {
+  at: number;
+  probeAtMs: number;
+  waitMs: number;
+  proofs: number;
+}
+
+/**
+ * How many requests may be in flight at once. No vendor names that limit before it refuses a request. Ours grows only while it
+ * holds requests back: first by one for each success, later by about one a round. A refusal sets a ceiling; one request above it
+ * is tried after 60 s, 120 s, …
+ */
+export class ConcurrencyLimit {
+  readonly #fixed: number;
+  #limit: number;
+  #ceiling: Ceiling | null = null;
+  #heldBack = false;
+  #mostSucceeded = 0;
+
+  /** `remembered`: the limit that an earlier run found. It is a ceiling like any other, and probed at once. */
+  constructor(fixed: number | null, remembered: number | null) {
+    this.#fixed = fixed ?? Number.POSITIVE_INFINITY;
+    this.#limit = fixed ?? Math.min(FIRST_LIMIT, remembered ?? FIRST_LIMIT);
+    if (fixed === null && remembered !== null) {
+      this.#ceiling = { at: remembered, probeAtMs: 0, waitMs: 0, proofs: 0 };
+    }
+  }
+
+  get limit(): number {
+    return Math.floor(this.#limit);
+  }
+
+  /** The limit that the user configured or a refusal showed; null: none yet. */
+  get known(): number | null {
+    return Number.isFinite(this.#fixed) ? this.#fixed : (this.#ceiling?.at ?? null);
+  }
+
+  /** Whether a refusal with this many in flight may mean that there were too many at once: only if that many is new. */
+  suspects(inFlight: number): boolean {
+    return inFlight > 1 && (this.known === null ? inFlight >= this.#mostSucceeded - 1 : inFlight > this.known);
+  }
+
+  /** Only this limit holds a request back now. */
+  heldBack(): void {
+    this.#heldBack = true;
+  }
+
+  succeeded(inFlight: number, nowMs: number): void {
+    this.#mostSucceeded = Math.max(this.#mostSucceeded, inFlight);
+    this.#prove(inFlight);
+    if (!this.#heldBack) return;
+    this.#heldBack = false;
+    const ceiling = this.#ceiling;
+    if (ceiling === null || this.limit < ceiling.at) {
+      this.#limit = Math.min(this.#fixed, this.#limit + this.#step());
+    } else if (nowMs >= ceiling.probeAtMs) {
+      this.#limit = ceiling.at + 1;
+    }
+  }
+
+  refused(inFlight: number, nowMs: number): void {
+    const at = Math.max(1, Math.min(this.limit, inFlight - 1));
+    const before = this.#ceiling?.waitMs ?? 0;
+    const waitMs = before === 0 ? FIRST_PROBE_MS : Math.min(LONGEST_PROBE_MS, before * 2);
+    this.#ceiling = { at, probeAtMs: nowMs + waitMs, waitMs, proofs: 0 };
+    this.#limit = at;
+  }
+
+  /** Two groups turned out to be one: together they had this many in flight, and that was fine. */
+  absorb(other: ConcurrencyLimit): void {
+    const known = [this.known, other.known].filter((value) => value !== null);
+    this.#limit = known.length > 0 ? Math.min(...known) : Math.min(this.#fixed, this.#limit + other.#limit);
+    this.#mostSucceeded = Math.max(this.#mostSucceeded, other.#mostSucceeded);
+    this.#ceiling ??= other.#ceiling;
+  }
+
+  /** From here on ceilings are likely, so the next step waits until the last one has succeeded. */
+  #step(): number {
+    if (this.#limit < FAST_UNTIL) return 1;
+    return this.#mostSucceeded >= this.limit ? 2 / this.#limit : 0;
+  }
+
+  #prove(inFlight: number): void {
+    const ceiling = this.#ceiling;
+    if (ceiling === null || this.limit <= ceiling.at || inFlight <= ceiling.at) return;
+    ceiling.proofs += 1;
+    if (ceiling.proofs < PROOFS) return;
+    ceiling.at += 1;
+    ceiling.proofs = 0;
+    ceiling.waitMs = 0;
+    this.#limit = Math.min(this.#fixed, ceiling.at + 1);
   }
 }

@@ -6,7 +6,7 @@ import type { PlannedItem } from '../core/plan.ts';
 import type { OnItemEvent, TraceRequest } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/settings.ts';
-import type { LearnedLimits, Pool } from '../pool/port.ts';
+import type { LearnedLimits } from '../pool/port.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 import type { Recording } from './recording.ts';
@@ -50,8 +50,11 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   const { config, paths } = project;
   const vendors = vendorsOf(config, models);
   if (vendors.length === 0) return null;
-  const [{ createCredentialPool }, { gatewayBounds, startGateway }, { readKeysFile, writeKeysFile }] =
-    await Promise.all([import('../pool/pool.ts'), import('../gateway/server.ts'), import('./keys-file.ts')]);
+  const [{ CredentialPool }, { gatewayBounds, startGateway }, { readKeysFile, writeKeysFile }] = await Promise.all([
+    import('../pool/pool.ts'),
+    import('../gateway/server.ts'),
+    import('./keys-file.ts'),
+  ]);
   const calls = new Map<string, ItemCalls>();
   const callsOf = (id: string): ItemCalls => {
     const known = calls.get(id) ?? { token: null, waiting: 0, attempt: 1, earlierUsd: 0 };
@@ -67,7 +70,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     if (at !== null) emitter.item(at, event);
   };
 
-  const pool: Pool = createCredentialPool({
+  const pool = new CredentialPool({
     keys: config.keys,
     vendors,
     limits: config.limits,
@@ -75,7 +78,6 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     clock: systemClock,
     random: Math.random,
     onEvent: (event) => emitter.run(event),
-    longestWaitMs: config.bounds.maxQuotaWaitMs,
   });
   const distrust = trustCertificates(project.env);
   if (distrust !== null) emitter.run({ type: 'warning', text: distrust });

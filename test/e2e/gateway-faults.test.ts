@@ -91,7 +91,7 @@ test('a vendor that is not there is said to be unreachable', async () => {
   expect(response.status).toBe(502);
   expect(errorRecordOf(response)).toMatchObject({ problem: { code: 'provider-unreachable' }, retry: 'transient' });
   expect(await response.text()).toContain('ECONNREFUSED');
-  expect(pool.endings).toEqual(['abandoned']);
+  expect(pool.endings).toEqual([null]);
 });
 
 test('a vendor that speaks no TLS where it should is said to be unreachable', async () => {

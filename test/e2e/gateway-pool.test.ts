@@ -3,7 +3,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import type { ItemEvent } from '../../src/core/events.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { type Gateway, startGateway } from '../../src/gateway/server.ts';
-import { createCredentialPool } from '../../src/pool/pool.ts';
+import { CredentialPool } from '../../src/pool/pool.ts';
 import { errorRecordOf } from '../support/gateway.ts';
 import { startVendor, type Vendor, type VendorOptions } from '../support/vendor/index.ts';
 import { post } from '../support/vendor/requests.ts';
@@ -16,7 +16,7 @@ async function open(
 ): Promise<{ vendor: Vendor; gateway: Gateway; events: ItemEvent[] }> {
   const vendor = await startVendor({ keys: KEYS.map((key) => ({ key, group: key })), ...options });
   const events: ItemEvent[] = [];
-  const pool = createCredentialPool({
+  const pool = new CredentialPool({
     keys: keys.map((key, index) => ({ id: `key-${index + 1}`, vendor: 'anthropic' as const, secret: new Secret(key) })),
     clock: vendor.clock,
     random: Math.random,

@@ -44,8 +44,7 @@ describe.each(FORMATS)('as %s', (format) => {
     expect(await response.text()).toContain('Served.');
     expect(vendor.calls.map((call) => call.key)).toEqual(['k1', 'k2', 'k3']);
     expect((await calls(1))[0]).toMatchObject({ attempts: 3, status: 200, keyId: 'key-3' });
-    // A retry is known to the pool by its request, and goes first.
-    expect(new Set(pool.requests).size).toBe(1);
+    expect(pool.requests.map(({ isRetry }) => isRetry)).toEqual([false, true, true]);
   });
 
   test('an overloaded vendor is not asked again: its answer is passed on, with what it means', async () => {
@@ -125,19 +124,6 @@ describe.each(FORMATS)('as %s', (format) => {
     expect(opened.pool.queued).toBe(0);
   });
 
-  test('an answer in one piece after early headers is given as a stream', async () => {
-    const script = (): Answer => ({ text: 'All at once.', inOnePiece: true });
-    const opened = await openGateway({ vendor: { script }, bounds: { earlyHeadersMs: 1, keepAliveMs: 5 } });
-    opened.pool.hold();
-    const result = streamText({ model: MODELS[format](opened), prompt: 'Go', maxRetries: 0 });
-    const text = result.text;
-    await until(() => opened.pool.queued === 1);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    opened.pool.release();
-    expect(await text).toBe('All at once.');
-    expect((await opened.calls(1))[0]?.usage).toMatchObject({ outputTokens: 3 });
-  });
-
   test('the vendor’s refusal after early headers is told inside the stream', async () => {
     const script = (): Answer => ({ status: 400, message: 'No such thing.' });
     const opened = await openGateway({ vendor: { script }, bounds: { earlyHeadersMs: 1, keepAliveMs: 5 } });
@@ -199,6 +185,32 @@ describe.each(FORMATS)('as %s', (format) => {
     }
   });
 });
+
+test('a compatible server that does not stream: its answer after early headers is given as a stream', async () => {
+  const script = (): Answer => ({ text: 'All at once.', inOnePiece: true });
+  const opened = await openGateway({ vendor: { script }, bounds: { earlyHeadersMs: 1, keepAliveMs: 5 } });
+  opened.pool.hold();
+  const result = streamText({ model: MODELS['openai-chat'](opened), prompt: 'Go', maxRetries: 0 });
+  const text = result.text;
+  await until(() => opened.pool.queued === 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  opened.pool.release();
+  expect(await text).toBe('All at once.');
+  expect((await opened.calls(1))[0]?.usage).toMatchObject({ outputTokens: 3 });
+});
+
+test.each(['anthropic', 'google', 'openai-responses'] as const)(
+  'as %s: a server that does not stream is named, is paid once, and a retry is useless',
+  async (format) => {
+    const script = (): Answer => ({ text: 'All at once.', inOnePiece: true });
+    const opened = await openGateway({ vendor: { script } });
+    const response = await post(opened.gateway, format, { stream: true, key: opened.token });
+    expect(response.status).toBe(502);
+    expect(errorRecordOf(response)).toMatchObject({ problem: { code: 'provider-bad-reply' }, retry: 'permanent' });
+    expect(await response.text()).toContain('in one piece');
+    expect((await opened.calls(1))[0]?.usage).toMatchObject({ outputTokens: 3 });
+  },
+);
 
 test('Gemini’s own clients are told of a failure in a piece by itself, where alone they look for it', async () => {
   const { gateway, token, pool } = await openGateway({ bounds: { earlyHeadersMs: 5, keepAliveMs: 5, maxWaitMs: 60 } });

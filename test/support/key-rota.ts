@@ -1,16 +1,19 @@
+import { systemClock } from '../../src/core/clock.ts';
 import { AgentosError } from '../../src/core/errors.ts';
 import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { vendorFailure } from '../../src/models/vendor-failure.ts';
-import type { Lease, LeaseRequest, Pool, Ruling } from '../../src/pool/port.ts';
+import type { CredentialPool } from '../../src/pool/pool.ts';
+import type { Lease, LeaseRequest, Ruling } from '../../src/pool/port.ts';
+import { quotaRefusal } from '../../src/pool/queue.ts';
 
-export interface KeyRota extends Pick<Pool, 'acquire' | 'expectedWait'> {
+export interface KeyRota extends Pick<CredentialPool, 'acquire' | 'expectedWait'> {
   /** Requests for a lease, in the order of arrival. */
   readonly requests: readonly LeaseRequest[];
   readonly queued: number;
   readonly inFlight: number;
   /** How leases ended, in that order. */
-  readonly endings: readonly ('abandoned' | Usage | null)[];
+  readonly endings: readonly (Usage | null)[];
   /** Grants nothing until `release`. */
   hold(): void;
   release(): void;
@@ -32,7 +35,7 @@ export function createKeyRota(
   const live = keys.map((key, index) => ({ id: `key-${index + 1}`, key }));
   const requests: LeaseRequest[] = [];
   const queue: Waiter[] = [];
-  const endings: ('abandoned' | Usage | null)[] = [];
+  const endings: (Usage | null)[] = [];
   let held = false;
   let turn = 0;
   let inFlight = 0;
@@ -42,7 +45,7 @@ export function createKeyRota(
     if (chosen === undefined) throw deadKeys(vendor);
     inFlight += 1;
     let open = true;
-    const end = (how: 'abandoned' | Usage | null): void => {
+    const end = (how: Usage | null): void => {
       if (!open) return;
       open = false;
       inFlight -= 1;
@@ -62,7 +65,6 @@ export function createKeyRota(
         return { action: 'pass', error: status < 400 ? null : vendorFailure({ ...facts, nowMs: Date.now() }) };
       },
       finished: (usage) => end(usage),
-      abandon: () => end('abandoned'),
     };
   };
 
@@ -88,13 +90,21 @@ export function createKeyRota(
       if (refuse !== undefined) return Promise.reject(refuse);
       if (!held) return Promise.resolve().then(() => lease(request));
       return new Promise((resolve, reject) => {
-        const waiter = { request, grant: () => resolve(lease(request)) };
-        queue.push(waiter);
-        request.signal.addEventListener('abort', () => {
+        const { vendor, deadlineMs, signal } = request;
+        const leave = (reason: unknown): void => {
+          late.stop();
           const at = queue.indexOf(waiter);
           if (at !== -1) queue.splice(at, 1);
-          reject(request.signal.reason);
-        });
+          reject(reason);
+        };
+        const late = systemClock.timer(deadlineMs - systemClock.now(), () => leave(quotaRefusal(vendor, 0)));
+        const grant = (): void => {
+          late.stop();
+          resolve(lease(request));
+        };
+        const waiter = { request, grant };
+        queue.push(waiter);
+        signal.addEventListener('abort', () => leave(signal.reason));
       });
     },
   };

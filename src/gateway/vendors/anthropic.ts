@@ -1,6 +1,6 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
+import { type Fields, fieldsOf, textOf } from '../../core/json.ts';
 import type { Usage } from '../../core/money.ts';
-import { countOf, type Failure, limitOf, sseOf, type Tally, type WireFormat } from './format.ts';
+import { countOf, type Failure, limitOf, type Tally, type WireFormat } from './format.ts';
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -76,36 +76,6 @@ export const anthropic: WireFormat = {
       case 'error':
         tally.failed = true;
     }
-  },
-  streamOf({ content, stop_reason, stop_sequence, usage, ...message }) {
-    const blocks = listOf(content).flatMap((block, index) => {
-      const { text, thinking, signature, input, ...begun } = block;
-      const empty = {
-        ...(text === undefined ? {} : { text: '' }),
-        ...(thinking === undefined ? {} : { thinking: '' }),
-      };
-      const deltas = [
-        ...(text === undefined ? [] : [{ type: 'text_delta', text }]),
-        ...(thinking === undefined ? [] : [{ type: 'thinking_delta', thinking }]),
-        ...(signature === undefined ? [] : [{ type: 'signature_delta', signature }]),
-        ...(input === undefined ? [] : [{ type: 'input_json_delta', partial_json: JSON.stringify(input) }]),
-      ];
-      return [
-        {
-          type: 'content_block_start',
-          index,
-          content_block: { ...begun, ...empty, ...(input === undefined ? {} : { input: {} }) },
-        },
-        ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
-        { type: 'content_block_stop', index },
-      ];
-    });
-    return sseOf([
-      { type: 'message_start', message: { ...message, content: [], stop_reason: null, stop_sequence: null, usage } },
-      ...blocks,
-      { type: 'message_delta', delta: { stop_reason, stop_sequence }, usage },
-      { type: 'message_stop' },
-    ]);
   },
   errorStatus(event) {
     if (event['type'] !== 'error') return null;

@@ -38,21 +38,14 @@ export interface WireFormat {
   readRequest(body: Fields): RequestFacts;
   /** Adds what one event of a stream, or a whole body, says. */
   read(event: Fields, tally: Tally): void;
-  /** A whole answer as the events of a stream. */
-  streamOf(body: Fields): string;
+  /** A whole answer as the events of a stream; absent: every server of the format streams. */
+  streamOf?(body: Fields): string;
   /** The status that an error event stands for; null: it is not an error. */
   errorStatus(event: Fields): number | null;
   errorBody(failure: Failure): Fields;
   errorEvent(failure: Failure): string;
   /** Sent as a separate chunk before that event, for clients that find errors only there. */
   errorPreface?(failure: Failure): string;
-}
-
-/** Server-sent events. `named`: with the type as the event's name, which some clients need. */
-export function sseOf(events: readonly Fields[], named = true): string {
-  return events
-    .map((event) => `${named ? `event: ${String(event['type'])}\n` : ''}data: ${JSON.stringify(event)}\n\n`)
-    .join('');
 }
 
 export function emptyTally(): Tally {

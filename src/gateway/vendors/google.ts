@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
-import { countOf, type Failure, limitOf, sseOf, type WireFormat } from './format.ts';
+import { countOf, type Failure, limitOf, type WireFormat } from './format.ts';
 
 const STATUS_NAMES: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -60,7 +60,6 @@ export const google: WireFormat = {
       tally.complete = true;
     }
   },
-  streamOf: (body) => sseOf([body], false),
   errorStatus(event) {
     if (event['error'] === undefined) return null;
     const { code } = fieldsOf(event['error']);

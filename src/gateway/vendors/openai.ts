@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../core/json.ts';
 import type { Usage } from '../../core/money.ts';
-import { countOf, type Failure, limitOf, sseOf, type Tally, type WireFormat } from './format.ts';
+import { countOf, type Failure, limitOf, type Tally, type WireFormat } from './format.ts';
 
 const ERRORS: Readonly<Record<number, { type: string; code: string }>> = {
   401: { type: 'invalid_request_error', code: 'invalid_api_key' },
@@ -66,13 +66,15 @@ export const openaiChat: WireFormat = {
       tally.complete = true;
     }
   },
+  /** Some compatible servers don't stream. */
   streamOf(body) {
     const choices = listOf(body['choices']).map(({ message, ...choice }) => {
       const delta = fieldsOf(message);
       const calls = listOf(delta['tool_calls']).map((call, index) => ({ index, ...call }));
       return { ...choice, delta: { ...delta, ...(calls.length === 0 ? {} : { tool_calls: calls }) } };
     });
-    return `${sseOf([{ ...body, object: 'chat.completion.chunk', choices }], false)}data: [DONE]\n\n`;
+    const chunk = { ...body, object: 'chat.completion.chunk', choices };
+    return `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
   },
   errorStatus: (event) =>
     event['error'] === undefined || event['error'] === null ? null : openaiErrorStatus(fieldsOf(event['error'])),
@@ -110,26 +112,6 @@ export const openaiResponses: WireFormat = {
     if (type === 'response.failed' || type === 'error') tally.failed = true;
     if (response !== undefined) return readResponse(fieldsOf(response), tally);
     if (object === 'response') readEnd(event, tally);
-  },
-  streamOf(response) {
-    const items = listOf(response['output']).flatMap((item, output_index) => {
-      const at = { output_index, item_id: item['id'] };
-      const texts = listOf(item['content']).map(({ text: delta }, content_index) => ({
-        type: 'response.output_text.delta',
-        ...at,
-        content_index,
-        delta,
-      }));
-      const begun = item['type'] === 'message' ? { ...item, content: [] } : item;
-      return [
-        { type: 'response.output_item.added', ...at, item: begun },
-        ...texts,
-        { type: 'response.output_item.done', ...at, item },
-      ];
-    });
-    const created = { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } };
-    const end = { type: `response.${response['status'] === 'incomplete' ? 'incomplete' : 'completed'}`, response };
-    return sseOf([created, ...items, end].map((event, sequence_number) => ({ ...event, sequence_number })));
   },
   errorStatus(event) {
     if (event['type'] === 'error')

@@ -1,12 +1,51 @@
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
-import type { Dimension } from './answer.ts';
 import type { KeyState, KeyView, LearnedLimits } from './port.ts';
-import { type ModelQuota, QuotaGroup, type RateLimits } from './quota.ts';
+import { ConcurrencyLimit, ModelQuota, type QuotaOptions, type RateLimits } from './quota.ts';
 
 /** A shorter wait for the next request is the usual pace, not a pause. */
 const PAUSE_MS = 1_000;
+
+/** One or several keys that share a quota: a limit on requests in flight, and a quota for each model. */
+export class QuotaGroup {
+  readonly id: string;
+  readonly concurrency: ConcurrencyLimit;
+  readonly #options: QuotaOptions;
+  readonly #models = new Map<string, ModelQuota>();
+  organisation: string | null = null;
+  inFlight = 0;
+
+  constructor(id: string, options: QuotaOptions) {
+    this.id = id;
+    this.#options = options;
+    this.concurrency = new ConcurrencyLimit(
+      options.limits.concurrency ?? null,
+      options.remembered?.concurrency ?? null,
+    );
+  }
+
+  of(model: string, nowMs: number): ModelQuota {
+    const known = this.#models.get(model) ?? new ModelQuota(this.#options, nowMs);
+    this.#models.set(model, known);
+    return known;
+  }
+
+  get models(): ModelQuota[] {
+    return [...this.#models.values()];
+  }
+
+  get remembered(): LearnedLimits | null {
+    return this.#options.remembered;
+  }
+
+  /** Takes over the other group: its requests in flight count here from now on. */
+  absorb(other: QuotaGroup, nowMs: number): void {
+    this.inFlight += other.inFlight;
+    this.concurrency.absorb(other.concurrency);
+    for (const [model, quota] of other.#models) this.of(model, nowMs).absorb(quota);
+  }
+}
 
 /** One key, its quota group, and whether it still works. */
 export class PoolKey {
@@ -127,18 +166,6 @@ export class PoolKeys {
     other.absorb(group, nowMs);
     for (const one of this.all) if (one.group === group) one.group = other;
     return { group: other.id, keyIds: this.all.filter((one) => one.group === other).map((one) => one.id) };
-  }
-
-  /** The sum over all live groups; null while one of them is unknown. */
-  perMinute(vendor: VendorName, model: string, dimension: Dimension, nowMs: number): number | null {
-    const groups = new Set(this.live(vendor).map((key) => key.group));
-    let sum = 0;
-    for (const group of groups) {
-      const perMinute = group.of(model, nowMs).perMinute(dimension);
-      if (perMinute === null) return null;
-      sum += perMinute;
-    }
-    return sum;
   }
 }
 
