@@ -1,12 +1,90 @@
 import type { Readable } from 'node:stream';
-import type { Clock } from '../core/clock.ts';
-import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
-import type { ItemEvent } from '../core/events.ts';
-import type { StepStore } from '../journal/port.ts';
-import type { AttemptTrace } from '../telemetry/span.ts';
-import { answerFrom, type FromWorker, type ItemStart, type TaskResult } from '../worker/protocol.ts';
-import type { WorkerProcess } from '../worker/spawn.ts';
-import type { WorkerPool } from './worker-pool.ts';
+import { type Clock, untilAborted } from '../core/clock.ts';
+import { AgentosError, type ErrorRecord, nextAttemptDelayMs, toErrorRecord } from '../core/errors.ts';
+import { type ItemEnd, statusOfError } from '../core/item.ts';
+import { answerFrom, type FromWorker, type TaskResult } from '../worker/protocol.ts';
+import type { CoordinatedItem, CoordinatorOptions } from './coordinator.ts';
+import type { WorkerPool, WorkerProcess } from './worker-pool.ts';
+
+/** A running item, over all its attempts. */
+export interface ActiveItem {
+  item: CoordinatedItem;
+  attempts: number;
+  startedAt: number;
+  /** When it times out. */
+  endMs: number;
+  /** Aborted with the reason when the item times out or is cancelled. */
+  deadline: AbortController;
+  /** The steps that its journal may hold, each with its seal; null until the first attempt opens it. */
+  steps: Map<string, string> | null;
+  /** Releases the item; called once, at its end. */
+  close: () => void;
+}
+
+/** Claims the item and starts its deadline. Throws if the claim is refused. */
+export function beginItem(item: CoordinatedItem, options: CoordinatorOptions, clock: Clock): ActiveItem {
+  const release = options.claim?.(item.id);
+  const { timeoutMs } = item.bounds ?? options;
+  const startedAt = clock.now();
+  const deadline = new AbortController();
+  const timeOut = (): void => deadline.abort(new AgentosError({ code: 'item-timeout', afterMs: timeoutMs }));
+  const timer = clock.timer(timeoutMs, timeOut);
+  const close = (): void => {
+    timer.stop();
+    release?.();
+  };
+  return { item, attempts: 0, startedAt, endMs: startedAt + timeoutMs, deadline, steps: null, close };
+}
+
+/** Null: no further attempt, or it would begin after the deadline: then the item ends now with this error. */
+export function retryDelayMs(
+  { item, attempts }: ActiveItem,
+  { problem, retry }: ErrorRecord,
+  options: CoordinatorOptions,
+  leftMs: number,
+): number | null {
+  const { random = Math.random } = options;
+  const { maxRetries } = item.bounds ?? options;
+  const retryAfterMs = problem.code === 'provider-quota' ? problem.retryAfterMs : null;
+  const delayMs = nextAttemptDelayMs({ retry, attempts, maxRetries, retryAfterMs, random: random() });
+  return delayMs === null || delayMs >= leftMs ? null : delayMs;
+}
+
+export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
+
+/** The end of an item whose last attempt had this outcome. */
+export function outcomeAsEnd(outcome: AttemptOutcome): Pick<ItemEnd, 'status' | 'reason' | 'error' | 'outputs'> {
+  if ('error' in outcome)
+    return { status: statusOfError(outcome.error), reason: null, error: outcome.error, outputs: [] };
+  const { status, reason, outputs } = outcome.result;
+  return { status, reason, error: null, outputs };
+}
+
+interface Around {
+  options: CoordinatorOptions;
+  clock: Clock;
+  pool: WorkerPool;
+  /** Aborted with the reason why the item has to stop. */
+  stop: AbortSignal;
+  /** Aborted to kill the worker at once. */
+  kill: AbortSignal;
+}
+
+/** One attempt, unless another run has finished the item, and what this process does after it. Always resolves. */
+export async function attemptItem(active: ActiveItem, around: Around): Promise<AttemptOutcome> {
+  const { item, attempts, deadline } = active;
+  const { complete, alreadyDone } = around.options;
+  const stop = AbortSignal.any([around.stop, deadline.signal]);
+  try {
+    // If this fails, the attempt runs into the same error.
+    const done = attempts > 0 ? null : await alreadyDone?.(item.id).catch(() => null);
+    const outcome = done ? { result: done } : await runAttempt(active, { ...around, stop });
+    if (complete === undefined || 'error' in outcome) return outcome;
+    return { result: await untilAborted(stop, complete(item.id, outcome.result, stop)) };
+  } catch (error) {
+    return { error: toErrorRecord(error) };
+  }
+}
 
 /** How long each stage of stopping lasts: see `runAttempt`. */
 const FINISH_STEP_MS = 2_000;
@@ -15,45 +93,25 @@ const TERM_MS = 1_000;
 /** A busy machine may take this long to start a process; that does not count as idleness. */
 const START_UP_MS = 15_000;
 
-interface AttemptOptions {
-  pool: WorkerPool;
-  item: ItemStart;
-  /** The item's steps, if the worker has to ask us for them; null: it opens a file. */
-  store: StepStore | null;
-  idleTimeoutMs: number;
-  clock: Clock;
-  onEvent: (event: ItemEvent) => void;
-  /** Called with steps of its journal, each with its seal. */
-  onSteps: (steps: readonly (readonly [id: string, seal: string])[]) => void;
-  /** Null: nothing is traced. */
-  trace: AttemptTrace | null;
-  /** Shows what the process prints; `detach` is called after its last output for this item. */
-  attachOutput: (worker: WorkerProcess) => { detach: () => void };
-  /** Whether the item waits for something outside, such as quota: then its silence is not idleness. */
-  isWaiting: () => boolean;
-  /** Aborted with the reason why the item has to stop. */
-  stop: AbortSignal;
-  /** Aborted to kill the worker at once. */
-  kill: AbortSignal;
-  /** How long a step in flight may still take; called when the item has to stop. */
-  finishStepMs?: (() => number) | undefined;
-}
-
-export type AttemptOutcome = { result: TaskResult } | { error: ErrorRecord };
-
 /**
- * One attempt of one item in one worker, from the start message to an outcome. Always resolves.
+ * One attempt of one item in one worker, from the start message to an outcome.
  *
  *   running  – the worker says `ended`: its outcome; it dies: crashed; no sign of life in time: stopping, as stalled
  *   stopping – first asked to start no further step (2 s), then to abort the call in flight (1 s), then SIGTERM (1 s), then
  *              SIGKILL for its whole group. The outcome is the reason for stopping, unless the item ended well meanwhile.
  */
-export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcome> {
-  const { pool, item, idleTimeoutMs, clock, onEvent, stop, kill, store } = options;
+async function runAttempt(active: ActiveItem, around: Around): Promise<AttemptOutcome> {
+  const { item } = active;
+  const { options, clock, pool, stop, kill } = around;
+  const { id, checkpoint, task = options.task, bounds: { idleTimeoutMs } = options } = item;
+  stop.throwIfAborted();
+  active.attempts += 1;
+  const input = await untilAborted(stop, inputOf(item));
+  const trace = options.traceAttempt?.(id, active.attempts) ?? null;
   const worker = pool.take();
-  const output = options.attachOutput(worker);
+  const output = options.attachOutput?.(id, worker) ?? discardOutput(worker);
   const timers = new Set<NodeJS.Timeout>();
-  const undo: (() => void)[] = [];
+  const over = new AbortController();
   const later = (ms: number, run: () => void): void => {
     timers.add(setTimeout(run, ms));
   };
@@ -73,31 +131,24 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
     };
     const onStop = (): void => beginStopping(toErrorRecord(stop.reason), options.finishStepMs?.() ?? FINISH_STEP_MS);
     const onKill = (): void => worker.signal('SIGKILL');
-    stop.addEventListener('abort', onStop, { once: true });
-    kill.addEventListener('abort', onKill, { once: true });
-    undo.push(
-      () => stop.removeEventListener('abort', onStop),
-      () => kill.removeEventListener('abort', onKill),
-    );
+    stop.addEventListener('abort', onStop, { once: true, signal: over.signal });
+    kill.addEventListener('abort', onKill, { once: true, signal: over.signal });
 
-    const watch = setInterval(
-      () => {
-        const isStarting = !worker.isReady && clock.now() - startedAt < START_UP_MS;
-        if (isStarting || options.isWaiting()) lastLife = clock.now();
-        if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
-        // A worker without a sign of life is not asked to finish its step.
-        beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);
-      },
-      Math.min(1_000, Math.max(20, idleTimeoutMs / 4)),
-    );
-    timers.add(watch);
+    const watch = (): void => {
+      const isStarting = !worker.isReady && clock.now() - startedAt < START_UP_MS;
+      if (isStarting || options.isWaiting?.(id)) lastLife = clock.now();
+      if (because !== null || clock.now() - lastLife < idleTimeoutMs) return;
+      // A worker without a sign of life is not asked to finish its step.
+      beginStopping({ problem: { code: 'item-stalled', afterMs: idleTimeoutMs }, retry: 'idle' }, 0);
+    };
+    timers.add(setInterval(watch, Math.min(1_000, Math.max(20, idleTimeoutMs / 4))));
 
     const onOutput = (): void => {
       lastLife = clock.now();
     };
     for (const stream of [worker.stdout, worker.stderr]) {
       stream.on('data', onOutput);
-      undo.push(() => stream.off('data', onOutput));
+      over.signal.addEventListener('abort', () => stream.off('data', onOutput));
     }
 
     worker.onMessage = (message: FromWorker) => {
@@ -107,43 +158,50 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
         case 'alive':
           return;
         case 'event':
-          onEvent(message.event);
+          options.onEvent(id, message.event);
           return;
         case 'spans':
-          options.trace?.spans(message.spans);
+          trace?.spans(message.spans);
           return;
         case 'steps':
-          options.onSteps(message.steps);
+          active.steps ??= new Map();
+          for (const [step, seal] of message.steps) active.steps.set(step, seal);
           return;
         case 'group':
           pool.noteGroup(worker, message.leader, message.ended);
           return;
-        case 'journal':
-          if (store === null) throw new TypeError('a worker asked for a journal that it has itself');
-          void answerFrom(store, message.request).then(
-            (steps) => worker.send({ type: 'journal', call: message.call, answer: { steps } }),
-            (error: unknown) =>
-              worker.send({ type: 'journal', call: message.call, answer: { error: toErrorRecord(error) } }),
-          );
+        case 'journal': {
+          const { call, request } = message;
+          if (typeof checkpoint === 'string') throw new TypeError('a worker asked for a journal that it has itself');
+          void answerFrom(checkpoint, request).then((answer) => worker.send({ type: 'journal', call, answer }));
           return;
+        }
         case 'ended':
           rssBytes = message.rssBytes;
           resolve(because !== null && 'error' in message.outcome ? { error: because } : message.outcome);
       }
     };
     worker.onGone = ({ exitCode, signal }) => {
-      const crashed: ErrorRecord = {
-        problem: { code: 'worker-crashed', exitCode, signal, detail: '' },
-        retry: 'transient',
-      };
-      resolve({ error: because ?? crashed });
+      const crashed = { code: 'worker-crashed', exitCode, signal, detail: '' } as const;
+      resolve({ error: because ?? { problem: crashed, retry: 'transient' } });
     };
     if (stop.aborted) onStop();
-    worker.send({ type: 'start', item });
+    worker.send({
+      type: 'start',
+      item: {
+        task,
+        id,
+        attempt: active.attempts,
+        checkpoint: typeof checkpoint === 'string' ? checkpoint : null,
+        steps: active.steps === null ? null : [...active.steps],
+        input,
+        ...(trace && { traceparent: trace.traceparent }),
+      },
+    });
   });
 
   for (const timer of timers) clearTimeout(timer);
-  for (const step of undo) step();
+  over.abort();
   worker.onMessage = null;
   worker.onGone = null;
   if ('error' in outcome) {
@@ -154,7 +212,18 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptOutcom
     output.detach();
     pool.giveBack(worker, rssBytes);
   }
+  trace?.ended('error' in outcome ? outcome.error : null);
   return outcome;
+}
+
+async function inputOf({ input }: CoordinatedItem): Promise<unknown> {
+  return typeof input === 'function' ? (input as () => unknown)() : input;
+}
+
+function discardOutput({ stdout, stderr }: WorkerProcess): { detach: () => void } {
+  stdout.resume();
+  stderr.resume();
+  return { detach: () => undefined };
 }
 
 const QUIET_TURNS = 2;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { ErrorRecord, Problem } from '../core/errors.ts';
 import type { ItemStatus } from '../core/item.ts';
-import { Backlog, MOST_OVERTAKEN, type Queued } from './backlog.ts';
+import { Backlog, createHaltRule, type Queued } from './backlog.ts';
 
 interface Rules {
   keys?: string;
@@ -67,29 +68,6 @@ describe('exclusive keys', () => {
     backlog.end('1', 'succeeded');
     expect(backlog.next()?.id).toBe('2');
     expect(backlog.next()?.id).toBe('4');
-  });
-
-  test('an item that never finds all its keys free at once gets them reserved after some time, and holds up no other item', () => {
-    const backlog = backlogOf(item('left-0', { keys: 'a' }), item('right-0', { keys: 'b' }));
-    startAll(backlog);
-    backlog.add([item('both', { keys: 'a b' })]);
-    for (let round = 1; round <= MOST_OVERTAKEN / 2; round++) {
-      for (const [side, keys] of [
-        ['left', 'a'],
-        ['right', 'b'],
-      ] as const) {
-        backlog.add([item(`${side}-${round}`, { keys })]);
-        backlog.end(`${side}-${round - 1}`, 'succeeded');
-        expect(startAll(backlog)).toEqual([`${side}-${round}`]);
-      }
-    }
-    backlog.add([item('left', { keys: 'a' }), item('other', { keys: 'c' })]);
-    backlog.end(`left-${MOST_OVERTAKEN / 2}`, 'succeeded');
-    expect(startAll(backlog)).toEqual(['other']);
-    backlog.end(`right-${MOST_OVERTAKEN / 2}`, 'succeeded');
-    expect(startAll(backlog)).toEqual(['both']);
-    backlog.end('both', 'succeeded');
-    expect(startAll(backlog)).toEqual(['left']);
   });
 });
 
@@ -314,33 +292,6 @@ test('whatever the rules, every item ends exactly once, and no rule is broken', 
   );
 });
 
-test('no item is overtaken forever by items that want the same key', () => {
-  const keys = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 4 });
-  fc.assert(
-    fc.property(fc.array(keys, { minLength: 40, maxLength: 80 }), fc.infiniteStream(fc.nat(3)), (given, which) => {
-      const all = given.map((exclusive, index) => ({ id: `${index}`, exclusive }));
-      const backlog = new Backlog<(typeof all)[number]>();
-      backlog.add(all);
-      const waiting = new Map(all.map((one) => [one, 0]));
-      const running: typeof all = [];
-      while (waiting.size > 0) {
-        for (let next = backlog.next(); next !== null; next = backlog.next()) {
-          running.push(next);
-          waiting.delete(next);
-          for (const [other, times] of waiting) {
-            const isOvertaken =
-              Number(other.id) < Number(next.id) && other.exclusive.some((key) => next.exclusive.includes(key));
-            if (isOvertaken) waiting.set(other, times + 1);
-          }
-        }
-        const [ended] = running.splice(which.next().value % Math.max(1, running.length), 1);
-        if (ended) backlog.end(ended.id, 'succeeded');
-        expect(Math.max(0, ...waiting.values())).toBeLessThanOrEqual(MOST_OVERTAKEN);
-      }
-    }),
-  );
-});
-
 test('thousands of items that all want the same key all run', { timeout: 20_000 }, () => {
   const backlog = backlogOf(...Array.from({ length: 4_000 }, (_, index) => item(`${index}`, { keys: 'package.json' })));
   let count = 0;
@@ -350,4 +301,30 @@ test('thousands of items that all want the same key all run', { timeout: 20_000 
     count += 1;
   }
   expect(count).toBe(4_000);
+});
+
+function failure(problem: Problem): ErrorRecord {
+  return { problem, retry: 'permanent' };
+}
+const KEY = failure({ code: 'provider-rejected-key', provider: 'anthropic', status: 401, detail: '' });
+const GIT = failure({ code: 'git-missing' });
+
+describe('the halt rule', () => {
+  test('three failures in a row with the same cause halt, a success in between resets the count', () => {
+    const rule = createHaltRule(null);
+    expect([KEY, KEY, null, KEY, KEY].map((end) => rule.ended(end))).toEqual([null, null, null, null, null]);
+    expect(rule.ended(KEY)).toEqual({ failures: 3, cause: 'provider-rejected-key' });
+  });
+
+  test('failures with different causes never halt by default', () => {
+    const rule = createHaltRule(null);
+    expect([KEY, GIT, KEY, GIT, KEY, GIT].map((end) => rule.ended(end))).toEqual(Array.from({ length: 6 }, () => null));
+  });
+
+  test('a limit counts every failure, whatever its cause', () => {
+    const rule = createHaltRule(2);
+    expect(rule.ended(KEY)).toBeNull();
+    expect(rule.ended(null)).toBeNull();
+    expect(rule.ended(GIT)).toEqual({ failures: 2, cause: 'git-missing' });
+  });
 });

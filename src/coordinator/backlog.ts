@@ -1,4 +1,4 @@
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord } from '../core/errors.ts';
 import { endedWell, type ItemStatus } from '../core/item.ts';
 import { withoutCycles } from '../core/schedule.ts';
 
@@ -20,14 +20,10 @@ interface Blocked<Item> {
   status: ItemStatus;
 }
 
-/** How often others may take a key that an item waits for; then the key is reserved for it. */
-export const MOST_OVERTAKEN = 10;
-
 interface Entry<Item> {
   item: Item;
   keys: readonly string[];
   after: readonly string[];
-  overtaken: number;
 }
 
 /**
@@ -37,8 +33,7 @@ interface Entry<Item> {
  *      └────→ blocked            an item that it comes after did not end well
  *
  * The first item that can start does, in the order in which they were added; those added `ahead` come first. An item that can't
- * start is passed over. After it was overtaken often enough, its keys are reserved for it: otherwise an item with many keys
- * would never find all of them free at once.
+ * start is passed over.
  */
 export class Backlog<Item extends Queued> {
   readonly #waiting = new Map<string, Entry<Item>>();
@@ -54,7 +49,7 @@ export class Backlog<Item extends Queued> {
   readonly #blocked: Blocked<Item>[] = [];
   readonly #onCycle: (ids: readonly string[]) => void;
 
-  /** `onCycle`: items that joined at different times wait for each other; called with their ids in the order in which they run. */
+  /** `onCycle`: called with the ids of items that wait for each other, in the order in which they run. */
   constructor(onCycle: (ids: readonly string[]) => void = () => undefined) {
     this.#onCycle = onCycle;
   }
@@ -68,9 +63,8 @@ export class Backlog<Item extends Queued> {
   add(items: readonly Item[], { ahead = false } = {}): void {
     const entries = items.map((item) => this.#addEntry(item));
     if (ahead) for (const { id } of items) this.#ahead.add(id);
-    this.#breakCycles(entries);
-    const closesCycle = ({ item, after }: Entry<Item>): boolean => after.length > 0 && this.#followers.has(item.id);
-    if (entries.some(closesCycle)) this.#breakCycles([...this.#waiting.values()], this.#onCycle);
+    // Only an item that others already wait for, or several new ones, can close a cycle.
+    if (entries.some(({ item, after }) => after.length > 0 && this.#followers.has(item.id))) this.#breakCycles();
     for (const { item, after } of entries) {
       const bad = after.find((id) => this.#endedBadly(id));
       if (bad !== undefined) this.#block(item.id, bad);
@@ -79,11 +73,14 @@ export class Backlog<Item extends Queued> {
 
   /** The first item that may start now, or null; it counts as running from here on. */
   next(): Item | null {
-    const found = this.#startFirst();
-    if (found !== null || this.#active.size > 0 || this.#waiting.size === 0) return found;
-    // Nothing runs and nothing can start: items that were added at different times wait for each other.
-    this.#breakCycles([...this.#waiting.values()], this.#onCycle);
-    return this.#startFirst();
+    for (const { item, keys, after } of this.#inOrder()) {
+      if (!after.every((id) => this.#hasEnded(id)) || keys.some((key) => this.#held.has(key))) continue;
+      this.#leave(item.id);
+      this.#active.set(item.id, keys);
+      for (const key of keys) this.#held.add(key);
+      return item;
+    }
+    return null;
   }
 
   /** A running item has ended, or an announced one will not join. */
@@ -129,7 +126,7 @@ export class Backlog<Item extends Queued> {
     if (this.#waiting.has(id) || this.#active.has(id) || this.#ended.has(id)) {
       throw new AgentosError({ code: 'usage', reason: `Two items have the id ${id}.` });
     }
-    const entry = { item, keys: exclusive, after, overtaken: 0 };
+    const entry = { item, keys: exclusive, after };
     this.#waiting.set(id, entry);
     this.#announced.delete(id);
     if (item.announces !== undefined) this.#announced.add(item.announces);
@@ -141,21 +138,6 @@ export class Backlog<Item extends Queued> {
     return entry;
   }
 
-  #startFirst(): Item | null {
-    const passed: Entry<Item>[] = [];
-    const reserved = new Set<string>();
-    for (const entry of this.#inOrder()) {
-      if (!this.#mayStart(entry)) continue;
-      if (!entry.keys.some((key) => this.#held.has(key) || reserved.has(key))) {
-        for (const other of passed) if (other.keys.some((key) => entry.keys.includes(key))) other.overtaken += 1;
-        return this.#start(entry);
-      }
-      passed.push(entry);
-      if (entry.overtaken >= MOST_OVERTAKEN) for (const key of entry.keys) reserved.add(key);
-    }
-    return null;
-  }
-
   *#inOrder(): Iterable<Entry<Item>> {
     for (const id of this.#ahead) {
       const entry = this.#waiting.get(id);
@@ -164,20 +146,14 @@ export class Backlog<Item extends Queued> {
     for (const [id, entry] of this.#waiting) if (!this.#ahead.has(id)) yield entry;
   }
 
-  #start({ item, keys }: Entry<Item>): Item {
-    this.#leave(item.id);
-    this.#active.set(item.id, keys);
-    for (const key of keys) this.#held.add(key);
-    return item;
-  }
-
   #leave(id: string): void {
     this.#waiting.delete(id);
     this.#ahead.delete(id);
   }
 
-  #mayStart({ after }: Entry<Item>): boolean {
-    return after.every((id) => !this.#waiting.has(id) && !this.#active.has(id) && !this.#announced.has(id));
+  /** Or is unknown. */
+  #hasEnded(id: string): boolean {
+    return !this.#waiting.has(id) && !this.#active.has(id) && !this.#announced.has(id);
   }
 
   /** Blocks an item, and everything that waits for it, directly or not. */
@@ -201,15 +177,40 @@ export class Backlog<Item extends Queued> {
     }
   }
 
-  #breakCycles(entries: readonly Entry<Item>[], onCycle?: (ids: readonly string[]) => void): void {
-    const tied = entries.filter(({ after }) => after.length > 0);
+  #breakCycles(): void {
+    const tied = [...this.#waiting.values()].filter(({ after }) => after.length > 0);
     const { after, cycles } = withoutCycles(tied.map((entry) => ({ id: entry.item.id, after: entry.after })));
     for (const entry of tied) entry.after = after.get(entry.item.id) ?? [];
-    for (const cycle of cycles) onCycle?.(cycle);
+    for (const cycle of cycles) this.#onCycle(cycle);
   }
 
   #endedBadly(id: string): boolean {
     const status = this.#ended.get(id);
     return status !== undefined && !endedWell(status);
   }
+}
+
+const SAME_CAUSE_IN_A_ROW = 3;
+
+/** Halts a batch after `limit` failures; without a limit, after three in a row with the same cause. */
+export function createHaltRule(limit: number | null) {
+  let failures = 0;
+  let row = 0;
+  let lastCause: string | null = null;
+  return {
+    /** To be called at each item's end. Returns the reason to start nothing new, or null. */
+    ended(failure: ErrorRecord | null): { failures: number; cause: string } | null {
+      if (failure === null) {
+        row = 0;
+        lastCause = null;
+        return null;
+      }
+      const cause = failure.problem.code;
+      failures += 1;
+      row = cause === lastCause ? row + 1 : 1;
+      lastCause = cause;
+      const reached = limit === null ? row >= SAME_CAUSE_IN_A_ROW : failures >= limit;
+      return reached ? { failures: limit === null ? row : failures, cause } : null;
+    },
+  };
 }

@@ -1,23 +1,22 @@
-import { type Clock, systemClock, untilAborted } from '../core/clock.ts';
+import { type Clock, systemClock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
-import type { ItemEnd } from '../core/item.ts';
+import { isFailure } from '../core/exit-code.ts';
+import { DEPENDS_ON, type ItemEnd, notStarted } from '../core/item.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { StepStore } from '../journal/port.ts';
 import type { AttemptTrace } from '../telemetry/span.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
-import type { WorkerProcess, WorkerSettings } from '../worker/spawn.ts';
-import { type AttemptOutcome, runAttempt } from './attempt.ts';
-import { type ActiveItem, Loop } from './loop.ts';
-import { createWorkerPool, startOrphanGuard, type WorkerPool } from './worker-pool.ts';
+import { type ActiveItem, type AttemptOutcome, attemptItem, beginItem, outcomeAsEnd, retryDelayMs } from './attempt.ts';
+import { Backlog, createHaltRule, type Queued } from './backlog.ts';
+import { createWorkerPool, type WorkerPool, type WorkerProcess, type WorkerSettings } from './worker-pool.ts';
 
 export interface CoordinatedEnd extends ItemEnd {
   id: string;
 }
 
 /** One item of a batch, as the coordinator sees it. */
-export interface CoordinatedItem {
-  id: string;
+export interface CoordinatedItem extends Queued {
   /** The file of its journal, or a store in place of a file. */
   checkpoint: string | StepStore;
   /** The task's input. A function is called at each attempt, and may return a promise. */
@@ -26,19 +25,7 @@ export interface CoordinatedItem {
   bounds?: Pick<CoordinatorOptions, 'maxRetries' | 'timeoutMs' | 'idleTimeoutMs'>;
   /** Overrides the task of the run. */
   task?: TaskReference;
-  /** No two items that share one of these keys run at the same time, including the delays between attempts. */
-  exclusive?: readonly string[];
-  /** Ids of items of this run that must have succeeded or been skipped first; other ids are ignored. */
-  after?: readonly string[];
-  /** The id of an item that `next` is expected to return at this one's end: others can already wait for it. */
-  announces?: string;
 }
-
-/**
- * Called at each item's end, however it ended. The items that it returns join the run ahead of those that wait, so that work
- * in progress is finished before something new starts.
- */
-export type NextItems = (end: CoordinatedEnd) => readonly CoordinatedItem[];
 
 export interface CoordinatorOptions {
   task: TaskReference;
@@ -52,7 +39,7 @@ export interface CoordinatorOptions {
   /** Start nothing new after this many failures; null: after three in a row with the same cause. */
   haltAfter: number | null;
   onEvent: (id: string, event: ItemEvent) => void;
-  /** Items that joined at different times wait for each other. Called with their names, in the order in which they run. */
+  /** Items wait for each other. Called with their names, in the order in which they run. */
   onCycle?: (names: readonly string[]) => void;
   onHalt?: (facts: { failures: number; cause: string }) => void;
   /** Called before an item's first attempt. Throws to refuse the item; otherwise returns the function that releases it. */
@@ -67,7 +54,7 @@ export interface CoordinatorOptions {
   isWaiting?: (id: string) => boolean;
   /** Whether a new item may start now. Call `poke` when that changes. */
   mayStart?: () => boolean;
-  /** Shows the output of a worker while it works on the item. */
+  /** Shows the output of a worker while it works on the item; `detach` is called after its last output for this item. */
   attachOutput?: (id: string, worker: Pick<WorkerProcess, 'stdout' | 'stderr'>) => { detach: () => void };
   /** The name of an item for people. Default: its id. */
   nameOf?: (id: string) => string;
@@ -82,6 +69,11 @@ export interface CoordinatorOptions {
   random?: () => number;
 }
 
+type NextItems = (end: CoordinatedEnd) => readonly CoordinatedItem[];
+
+/** How often an item that another run has claimed is tried again. */
+const TRY_AGAIN_MS = 500;
+
 /**
  * Keeps at most N workers busy, one item at a time in each process, and owns deadlines, retries and shutdown.
  *
@@ -91,6 +83,7 @@ export interface CoordinatorOptions {
  * An item that another run has claimed waits, without a worker, until it is free.
  *
  * The backlog decides which waiting item may start. Every item that was given to `run`, or joined it, has exactly one end.
+ * Callbacks may call `poke` at any time: it takes effect in a microtask, so nothing starts in the middle of an item's end.
  */
 export class ParallelCoordinator {
   readonly #options: CoordinatorOptions;
@@ -99,17 +92,36 @@ export class ParallelCoordinator {
   readonly #stop = new AbortController();
   readonly #kill = new AbortController();
   readonly #pool: WorkerPool;
-  #loop: Loop | null = null;
-  /** Set by `halt` before `run`. */
+  readonly #backlog: Backlog<CoordinatedItem>;
+  /** Items that another run has claimed, and since when they are tried. */
+  readonly #claimedElsewhere = new Map<string, { item: CoordinatedItem; sinceMs: number; isDue: boolean }>();
+  readonly #active = new Map<string, ActiveItem>();
+  /** Items whose retry delay is over and that wait for a worker. */
+  readonly #retries: ActiveItem[] = [];
+  /** In the order in which the items were added; null: not ended. An open run has none. */
+  #ends: Map<string, CoordinatedEnd | null> | null = new Map();
+  readonly #done = Promise.withResolvers<CoordinatedEnd[]>();
+  readonly #haltRule: ReturnType<typeof createHaltRule>;
+  /** Why nothing new starts. */
   #halted: ErrorRecord | null = null;
-  readonly #orphanGuard: ReturnType<typeof startOrphanGuard>;
+  #next: NextItems = () => [];
+  #isOpen = false;
+  #isRunning = false;
+  /** Items that have not ended, and workers that work. */
+  #left = 0;
+  #busy = 0;
+  /** When the run times out. */
+  #endMs = Number.POSITIVE_INFINITY;
 
   constructor(options: CoordinatorOptions) {
+    const { onCycle, nameOf = (id: string) => id } = options;
     this.#options = options;
     this.#clock = { ...systemClock, ...options.clock };
     this.#limit = Math.max(1, Math.min(MAX_PARALLEL, Math.floor(options.parallel)));
-    this.#orphanGuard = startOrphanGuard(`${options.runTag}-`);
-    this.#pool = createWorkerPool({ ...options.worker, task: options.task }, options.runTag, this.#orphanGuard);
+    this.#pool = createWorkerPool({ ...options.worker, task: options.task }, options.runTag);
+    this.#backlog = new Backlog((ids) => onCycle?.(ids.map(nameOf)));
+    this.#haltRule = createHaltRule(options.haltAfter);
+    this.#stop.signal.addEventListener('abort', () => this.poke(), { once: true });
   }
 
   /** Starts worker processes before the items are known. */
@@ -125,27 +137,34 @@ export class ParallelCoordinator {
   /** Starts no new items; running ones may finish. */
   halt(reason: ErrorRecord): void {
     this.#halted ??= reason;
-    this.#loop?.halt(reason);
+    this.poke();
   }
 
   /** Stops one item as `stop` does, or does not start it. Unknown and ended ids are ignored. */
   cancel(id: string, reason: AgentosError): void {
-    this.#loop?.cancel(id, reason);
+    const active = this.#active.get(id);
+    if (active !== undefined) return active.deadline.abort(reason);
+    const item = this.#claimedElsewhere.get(id)?.item ?? this.#backlog.take(id);
+    this.#claimedElsewhere.delete(id);
+    if (item !== null) this.#finish(item, notStarted(toErrorRecord(reason), null));
+    this.poke();
   }
 
   /** To be called when the answer of `mayStart` may have changed. */
   poke(): void {
-    this.#loop?.poke();
+    if (this.#isRunning) queueMicrotask(() => this.#turn());
   }
 
   /** Adds an item to a run that is open. */
   add(item: CoordinatedItem): void {
-    this.#loop?.add(item);
+    this.#join([item], false);
+    this.poke();
   }
 
   /** Ends an open run when its items have ended. */
   close(): void {
-    this.#loop?.close();
+    this.#isOpen = false;
+    this.poke();
   }
 
   /** Kills all workers at once. */
@@ -165,113 +184,165 @@ export class ParallelCoordinator {
   }
 
   /**
-   * Returns the ends of the given items in their order, then of those that joined. `isOpen`: takes further items until it is
-   * closed, and returns no ends.
+   * Returns the ends of the given items in their order, then of those that joined. `next` is called at each item's end, however it
+   * ended; the items that it returns go ahead of those that wait, so that work in progress is finished before something new
+   * starts. `isOpen`: takes further items until it is closed, and returns no ends.
    */
   async run(
     items: readonly CoordinatedItem[],
-    { next, isOpen = false }: { next?: NextItems; isOpen?: boolean } = {},
+    { next = () => [], isOpen = false }: { next?: NextItems; isOpen?: boolean } = {},
   ): Promise<CoordinatedEnd[]> {
     const { globalTimeoutMs } = this.#options;
-    const timer =
-      globalTimeoutMs === null
-        ? null
-        : this.#clock.timer(globalTimeoutMs, () =>
-            this.stop(new AgentosError({ code: 'run-timeout', afterMs: globalTimeoutMs })),
-          );
+    const timeOut = (afterMs: number): void => this.stop(new AgentosError({ code: 'run-timeout', afterMs }));
+    const timer = globalTimeoutMs === null ? null : this.#clock.timer(globalTimeoutMs, () => timeOut(globalTimeoutMs));
+    this.#endMs = this.#clock.now() + (globalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#next = next;
+    this.#isOpen = isOpen;
+    if (isOpen) this.#ends = null;
+    this.#isRunning = true;
     try {
       this.warmUp(items.length);
-      this.#loop = new Loop({
-        options: this.#options,
-        clock: this.#clock,
-        limit: this.#limit,
-        stop: this.#stop.signal,
-        attempt: async (active) =>
-          this.#completed(active, (await this.#endedElsewhere(active)) ?? (await this.#attempt(active))),
-        warmUp: (workers) => this.warmUp(workers),
-        next,
-        isOpen,
-      });
-      if (this.#halted !== null) this.#loop.halt(this.#halted);
-      return await this.#loop.run(items);
+      this.#join(items, false);
+      this.poke();
+      return await this.#done.promise;
     } catch (error) {
       this.kill();
       throw error;
     } finally {
       timer?.stop();
       await this.#pool.close();
-      this.#orphanGuard.dismiss();
     }
   }
 
-  /** Null: the item that was just claimed is still to be done. */
-  async #endedElsewhere({ item, attempts }: ActiveItem): Promise<AttemptOutcome | null> {
-    // If this fails, the attempt runs into the same error.
-    const result = attempts > 0 ? null : await this.#options.alreadyDone?.(item.id).catch(() => null);
-    if (result) return { result };
-    return this.#stop.signal.aborted ? { error: toErrorRecord(this.#stop.signal.reason) } : null;
-  }
-
-  async #completed({ item, deadline }: ActiveItem, outcome: AttemptOutcome): Promise<AttemptOutcome> {
-    const { complete } = this.#options;
-    if (complete === undefined || 'error' in outcome) return outcome;
-    const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
+  #turn(): void {
     try {
-      return { result: await untilAborted(stop, complete(item.id, outcome.result, stop)) };
+      do this.#startItems();
+      while (this.#endUnstartable());
+      // Replaces discarded workers while the others are busy.
+      if (!this.#stop.signal.aborted) this.warmUp(this.#busy + (this.#halted === null ? this.#backlog.size : 0));
     } catch (error) {
-      return { error: toErrorRecord(error) };
+      this.#done.reject(error);
+    }
+    if (this.#left > 0 || this.#isOpen) return;
+    this.#done.resolve([...(this.#ends?.values() ?? [])].filter((end) => end !== null));
+  }
+
+  #join(items: readonly CoordinatedItem[], ahead: boolean): void {
+    this.#backlog.add(items, { ahead });
+    this.#left += items.length;
+    for (const { id } of items) this.#ends?.set(id, null);
+  }
+
+  #startItems(): void {
+    while (this.#busy < this.#limit && !this.#stop.signal.aborted) {
+      const retry = this.#retries.shift();
+      const item = retry === undefined ? this.#nextItem() : null;
+      if (retry === undefined && item === null) return;
+      const active = retry ?? (item && this.#begin(item));
+      if (active) this.#start(active);
     }
   }
 
-  async #attempt(active: ActiveItem): Promise<AttemptOutcome> {
-    active.attempts += 1;
-    const { item, attempts, deadline } = active;
-    const { task, idleTimeoutMs, onEvent, attachOutput } = this.#options;
-    const stop = AbortSignal.any([this.#stop.signal, deadline.signal]);
-    let input: unknown;
+  /** While `mayStart` says no, one running item is enough to notice when it says yes again. */
+  #nextItem(): CoordinatedItem | null {
+    if (this.#halted !== null || (this.#busy > 0 && this.#options.mayStart?.() === false)) return null;
+    const claimed = [...this.#claimedElsewhere.values()].find(({ isDue }) => isDue);
+    return claimed?.item ?? this.#backlog.next();
+  }
+
+  /** Ends items that can never start. Returns whether there were any. */
+  #endUnstartable(): boolean {
+    const { nameOf = (id: string) => id } = this.#options;
+    const { signal: stop } = this.#stop;
+    const error = this.#halted ?? (stop.aborted ? toErrorRecord(stop.reason) : null);
+    const blocked = this.#backlog.takeBlocked();
+    for (const { item, on, status } of blocked)
+      this.#finish(item, notStarted(null, `${DEPENDS_ON} ${nameOf(on)}, which ended as ${status}`));
+    const claimed = [...this.#claimedElsewhere.values()].map(({ item }) => item);
+    const abandoned = error === null ? [] : [...this.#backlog.abandon(), ...claimed];
+    if (error !== null) this.#claimedElsewhere.clear();
+    for (const item of abandoned) this.#finish(item, notStarted(error));
+    const stranded = stop.aborted ? this.#retries.splice(0) : [];
+    for (const active of stranded) this.#conclude(active, { error: toErrorRecord(stop.reason) });
+    return blocked.length + abandoned.length + stranded.length > 0;
+  }
+
+  /** Null: the claim failed, and the item has ended or waits to be tried again. */
+  #begin(item: CoordinatedItem): ActiveItem | null {
+    const before = this.#claimedElsewhere.get(item.id);
+    this.#claimedElsewhere.delete(item.id);
     try {
-      input = await untilAborted(stop, inputOf(item));
-    } catch (error) {
-      return { error: toErrorRecord(error) };
+      return beginItem(item, this.#options, this.#clock);
+    } catch (thrown) {
+      const error = toErrorRecord(thrown);
+      const { claimWaitMs = 0, onEvent } = this.#options;
+      const sinceMs = before?.sinceMs ?? this.#clock.now();
+      const waitedMs = this.#clock.now() - sinceMs;
+      if (error.problem.code !== 'item-locked' || waitedMs >= claimWaitMs) {
+        this.#finish(item, { attempts: 0, durationMs: waitedMs, ...outcomeAsEnd({ error }) });
+        return null;
+      }
+      const text = `waits for process ${error.problem.pid}, which is working on it`;
+      if (before === undefined) onEvent(item.id, { type: 'notice', text });
+      const claimed = { item, sinceMs, isDue: false };
+      this.#claimedElsewhere.set(item.id, claimed);
+      void this.#clock.sleep(TRY_AGAIN_MS, this.#stop.signal).then(() => {
+        claimed.isDue = true;
+        this.poke();
+      });
+      return null;
     }
-    const trace = this.#options.traceAttempt?.(item.id, attempts) ?? null;
-    const outcome = await runAttempt({
-      pool: this.#pool,
-      item: {
-        task: item.task ?? task,
-        id: item.id,
-        attempt: attempts,
-        checkpoint: typeof item.checkpoint === 'string' ? item.checkpoint : null,
-        steps: active.steps === null ? null : [...active.steps],
-        input,
-        ...(trace && { traceparent: trace.traceparent }),
-      },
-      store: typeof item.checkpoint === 'string' ? null : item.checkpoint,
-      trace,
-      idleTimeoutMs: item.bounds?.idleTimeoutMs ?? idleTimeoutMs,
-      clock: this.#clock,
-      onEvent: (event) => onEvent(item.id, event),
-      onSteps: (steps) => {
-        active.steps ??= new Map();
-        for (const [id, seal] of steps) active.steps.set(id, seal);
-      },
-      isWaiting: () => this.#options.isWaiting?.(item.id) ?? false,
-      attachOutput: (worker) => attachOutput?.(item.id, worker) ?? discardOutput(worker),
-      stop,
-      kill: this.#kill.signal,
-      finishStepMs: this.#options.finishStepMs,
-    });
-    trace?.ended('error' in outcome ? outcome.error : null);
-    return outcome;
   }
-}
 
-async function inputOf({ input }: CoordinatedItem): Promise<unknown> {
-  return typeof input === 'function' ? (input as () => unknown)() : input;
-}
+  #start(active: ActiveItem): void {
+    this.#busy += 1;
+    this.#active.set(active.item.id, active);
+    this.#work(active).then(() => this.poke(), this.#done.reject);
+  }
 
-function discardOutput({ stdout, stderr }: Pick<WorkerProcess, 'stdout' | 'stderr'>): { detach: () => void } {
-  stdout.resume();
-  stderr.resume();
-  return { detach: () => undefined };
+  async #work(active: ActiveItem): Promise<void> {
+    const { signal: stop } = this.#stop;
+    const clock = this.#clock;
+    const options = this.#options;
+    const outcome = await attemptItem(active, { options, clock, pool: this.#pool, stop, kill: this.#kill.signal });
+    this.#busy -= 1;
+    if (!('error' in outcome) || stop.aborted) return this.#conclude(active, outcome);
+    const { error } = outcome;
+    const delayMs = retryDelayMs(active, error, options, Math.min(active.endMs, this.#endMs) - clock.now());
+    if (delayMs === null) return this.#conclude(active, outcome);
+    options.onEvent(active.item.id, { type: 'item-retrying', attempt: active.attempts + 1, delayMs, error });
+    // The item holds no worker during the delay, so another item can start.
+    this.poke();
+    const { signal: late } = active.deadline;
+    await clock.sleep(delayMs, AbortSignal.any([stop, late]));
+    const ended = stop.aborted ? stop.reason : late.aborted ? late.reason : null;
+    if (ended === null) this.#retries.push(active);
+    else this.#conclude(active, { error: toErrorRecord(ended) });
+  }
+
+  #conclude(active: ActiveItem, outcome: AttemptOutcome): void {
+    this.#active.delete(active.item.id);
+    active.close();
+    const durationMs = this.#clock.now() - active.startedAt;
+    this.#finish(active.item, { attempts: active.attempts, durationMs, ...outcomeAsEnd(outcome) });
+  }
+
+  #finish(item: CoordinatedItem, end: ItemEnd): void {
+    const { onEvent, onHalt } = this.#options;
+    const { status, error } = end;
+    this.#left -= 1;
+    this.#backlog.end(item.id, status);
+    if (this.#ends === null) this.#backlog.forget(item.id);
+    else this.#ends.set(item.id, { id: item.id, ...end });
+    onEvent(item.id, { type: 'item-finished', ...end });
+    const joining = this.#next({ id: item.id, ...end });
+    this.#join(joining, true);
+    const { announces } = item;
+    if (announces !== undefined && !joining.some(({ id }) => id === announces)) this.#backlog.end(announces, status);
+    const facts = status === 'cancelled' ? null : this.#haltRule.ended(isFailure(status) ? error : null);
+    if (facts !== null && this.#halted === null && this.#backlog.size + this.#claimedElsewhere.size > 0) {
+      this.#halted = { problem: { code: 'halted', ...facts }, retry: 'permanent' };
+      onHalt?.(facts);
+    }
+  }
 }

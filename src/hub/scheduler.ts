@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHaltRule, outcomeAsEnd } from '../coordinator/loop.ts';
+import { outcomeAsEnd } from '../coordinator/attempt.ts';
+import { createHaltRule } from '../coordinator/backlog.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import { isFailure } from '../core/exit-code.ts';

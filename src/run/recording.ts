@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative } from 'node:path';
-import { outcomeAsEnd } from '../coordinator/loop.ts';
+import { outcomeAsEnd } from '../coordinator/attempt.ts';
 import { systemClock } from '../core/clock.ts';
 import { isDiskReason, toErrorRecord } from '../core/errors.ts';
 import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/events.ts';

@@ -1,4 +1,4 @@
-import { type ErrorRecord, revived } from '../core/errors.ts';
+import { type ErrorRecord, revived, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { ReactionResult } from '../core/reaction.ts';
@@ -108,16 +108,13 @@ export function parentStore(ask: (request: JournalRequest) => Promise<JournalAns
   };
 }
 
-/** The parent's side. */
-export async function answerFrom(store: StepStore, request: JournalRequest): Promise<StoredStep[]> {
-  switch (request.do) {
-    case 'open':
-      return store.open();
-    case 'put':
-      await store.put(request.step);
-      return [];
-    case 'remove':
-      await store.remove();
-      return [];
+/** The parent's side. Never rejects. */
+export async function answerFrom(store: StepStore, request: JournalRequest): Promise<JournalAnswer> {
+  try {
+    if (request.do === 'put') await store.put(request.step);
+    else if (request.do === 'remove') await store.remove();
+    return { steps: request.do === 'open' ? await store.open() : [] };
+  } catch (error) {
+    return { error: toErrorRecord(error) };
   }
 }

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outcomeAsEnd } from '../../coordinator/loop.ts';
+import { outcomeAsEnd } from '../../coordinator/attempt.ts';
 import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import type { ItemFinished } from '../../core/events.ts';
 import type { ItemId } from '../../core/ids.ts';
