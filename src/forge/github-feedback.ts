@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { codeOf } from '../core/errors.ts';
-import { type GitHubClient, type repositoryAsk, TRUSTED } from '../host/github-client.ts';
-import { orElse } from '../host/port.ts';
+import { orElse } from '../host/failure.ts';
+import { type Repository, TRUSTED } from '../host/repository.ts';
 import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type Review } from './port.ts';
-
-export type Below = ReturnType<typeof repositoryAsk>;
 
 const branchSchema = z.looseObject({
   protection: z
@@ -42,52 +40,36 @@ const UNDECIDED = new Set(['cancelled', 'action_required', 'stale']);
 const JOB = /\/actions\/runs\/\d+\/jobs?\/(\d+)/;
 
 /** The CI checks of one repository's commits. */
-export function createGitHubChecks(client: GitHubClient, below: Below): Pick<Forge, 'checks' | 'failureLog'> {
-  const required = new Map<string, Promise<string[]>>();
-
+export function createGitHubChecks(repository: Repository): Pick<Forge, 'checks' | 'failureLog'> {
   async function requiredFor(base: string): Promise<string[]> {
-    const [branch, rules] = await Promise.all([
-      below('GET /branches/{base}', `read branch ${base}`, { base }).then((ask) => client.get(ask, branchSchema)),
-      orElse(
-        below('GET /rules/branches/{base}', `read the rules of ${base}`, { base }).then((ask) =>
-          client.list(ask, ruleSchema),
-        ),
-        [],
-        ['host-not-found', 'host-scope-missing'],
-      ),
+    const rules = repository.list(ruleSchema, 'GET rules/branches/{base}', `read the rules of ${base}`, { base });
+    const [{ protection }, byRule] = await Promise.all([
+      repository.request(branchSchema, 'GET branches/{base}', `read branch ${base}`, { base }),
+      orElse(rules, [], ['host-not-found', 'host-scope-missing']),
     ]);
-    const byRule = rules.flatMap(
-      ({ parameters }) => parameters?.required_status_checks?.map(({ context }) => context) ?? [],
-    );
-    return [...new Set([...(branch.protection?.required_status_checks?.contexts ?? []), ...byRule])];
+    const named = byRule.flatMap(({ parameters }) => parameters?.required_status_checks ?? []);
+    return [...(protection?.required_status_checks?.contexts ?? []), ...named.map(({ context }) => context)];
   }
 
   /** No fine-grained token may read check runs. It may read jobs, and each check run of GitHub Actions is one. */
-  async function runsOf(commit: string): Promise<z.infer<typeof runSchema>[]> {
-    const what = `read the checks of ${commit}`;
+  async function runsOf(commit: string, what: string): Promise<z.infer<typeof runSchema>[]> {
     try {
-      return await client.list(await below('GET /commits/{commit}/check-runs', what, { commit }), runSchema);
+      return await repository.list(runSchema, 'GET commits/{commit}/check-runs', what, { commit });
     } catch (error) {
       if (codeOf(error) !== 'host-scope-missing') throw error;
-      const runs = await below('GET /actions/runs', what, { head_sha: commit }).then((ask) =>
-        client.list(ask, workflowSchema),
-      );
-      const jobs = runs.map(({ id }) =>
-        below('GET /actions/runs/{run}/jobs', what, { run: id }).then((ask) => client.list(ask, runSchema)),
-      );
+      const runs = await repository.list(workflowSchema, 'GET actions/runs', what, { head_sha: commit });
+      const jobs = runs.map(({ id }) => repository.list(runSchema, 'GET actions/runs/{id}/jobs', what, { id }));
       return (await Promise.all(jobs)).flat();
     }
   }
 
   return {
     async checks(commit, base) {
-      const known = required.get(base) ?? requiredFor(base);
-      required.set(base, known);
-      const statusesAsk = await below('GET /commits/{commit}/statuses', `read the checks of ${commit}`, { commit });
+      const what = `read the checks of ${commit}`;
       const [names, runs, statuses] = await Promise.all([
-        known,
-        runsOf(commit),
-        client.list(statusesAsk, statusSchema),
+        requiredFor(base),
+        runsOf(commit, what),
+        repository.list(statusSchema, 'GET commits/{commit}/statuses', what, { commit }),
       ]);
       const found = new Map<string, Check>();
       const add = (check: Omit<Check, 'isRequired'>): void => {
@@ -101,24 +83,20 @@ export function createGitHubChecks(client: GitHubClient, below: Below): Pick<For
           url: target_url ?? null,
           output: description ?? '',
         });
-      for (const { name, status, conclusion, html_url, output: said } of runs.toReversed())
+      for (const { name, status, conclusion, html_url, output: words } of runs.toReversed())
         add({
           name,
           state: stateOf(status, conclusion ?? ''),
           url: html_url ?? null,
-          output: [said?.title, said?.summary, said?.text].filter(Boolean).join('\n\n'),
+          output: [words?.title, words?.summary, words?.text].filter(Boolean).join('\n\n'),
         });
-      const missing = names.filter((name) => name !== EVIDENCE && !found.has(name));
-      return [
-        ...found.values(),
-        ...missing.map((name): Check => ({ name, state: 'pending', isRequired: true, url: null, output: '' })),
-      ];
+      for (const name of names) if (!found.has(name)) add({ name, state: 'pending', url: null, output: '' });
+      return [...found.values()];
     },
-    async failureLog({ name, url, output: said }) {
+    async failureLog({ name, url, output: summary }) {
       const [, job] = JOB.exec(url ?? '') ?? [];
-      if (job === undefined) return said;
-      const ask = await below('GET /actions/jobs/{job}/logs', `read the log of ${name}`, { job });
-      return (await client.log(ask)) ?? said;
+      if (job === undefined) return summary;
+      return (await repository.log(`GET actions/jobs/${job}/logs`, `read the log of ${name}`)) ?? summary;
     },
   };
 }
@@ -128,34 +106,24 @@ function stateOf(status: string, conclusion: string): Check['state'] {
   return PASSED.has(conclusion) ? 'passed' : 'failed';
 }
 
-const id = z.union([z.int(), z.bigint()]);
-const said = z.looseObject({
-  id,
+export const postSchema = z.looseObject({
   html_url: z.string().default(''),
   user: z.looseObject({ login: z.string(), type: z.string().optional() }).nullish(),
   author_association: z.string().default('NONE'),
   body: z.string().nullish(),
 });
-const reviewSchema = said.extend({ state: z.string(), submitted_at: z.string().nullish() });
-const lineSchema = said.extend({
-  created_at: z.string(),
-  path: z.string(),
-  line: z.int().nullish(),
-  in_reply_to_id: id.nullish(),
+const id = z.union([z.int(), z.bigint()]);
+export const commentSchema = postSchema.extend({ id, created_at: z.string().default('') });
+type Comment = z.infer<typeof commentSchema>;
+const reviewSchema = commentSchema.extend({ state: z.string(), submitted_at: z.string().nullish() });
+const lineSchema = commentSchema.extend({ path: z.string(), line: z.int().nullish(), in_reply_to_id: id.nullish() });
+const thread = z.looseObject({
+  isResolved: z.boolean(),
+  comments: z.looseObject({ nodes: z.array(z.looseObject({ fullDatabaseId: z.coerce.string() })) }),
 });
-const commentSchema = said.extend({ created_at: z.string() });
 const threadsSchema = z.looseObject({
   repository: z.looseObject({
-    pullRequest: z.looseObject({
-      reviewThreads: z.looseObject({
-        nodes: z.array(
-          z.looseObject({
-            isResolved: z.boolean(),
-            comments: z.looseObject({ nodes: z.array(z.looseObject({ fullDatabaseId: z.coerce.string() })) }),
-          }),
-        ),
-      }),
-    }),
+    pullRequest: z.looseObject({ reviewThreads: z.looseObject({ nodes: z.array(thread) }) }),
   }),
 });
 
@@ -168,95 +136,76 @@ const THREADS = `query($owner: String!, $repo: String!, $number: Int!) {
   }
 }`;
 
-type Said = z.infer<typeof said>;
-
 /** Reviews and comments on one repository's pull requests, and our answers. */
-export function createGitHubReviews(
-  client: GitHubClient,
-  below: Below,
-): Pick<Forge, 'reviews' | 'reply' | 'findReply'> {
-  const lines = async (number: number) =>
-    client.list(await below('GET /pulls/{number}/comments', `read reviews of ${number}`, { number }), lineSchema);
-
-  const comments = async (number: number) =>
-    client.list(
-      await below('GET /issues/{number}/comments', `read comments on pull request ${number}`, { number }),
-      commentSchema,
-    );
+export function createGitHubReviews(repository: Repository): Pick<Forge, 'reviews' | 'reply' | 'findReply'> {
+  const reviewsOf = (number: number) =>
+    repository.list(reviewSchema, 'GET pulls/{number}/reviews', `read reviews of ${number}`, { number });
+  const linesOf = (number: number) =>
+    repository.list(lineSchema, 'GET pulls/{number}/comments', `read reviews of ${number}`, { number });
+  const conversationOf = (number: number) =>
+    repository.list(commentSchema, 'GET issues/{number}/comments', `read comments on pull request ${number}`, {
+      number,
+    });
 
   /** By the id of the first comment of each. */
   async function resolvedThreads(number: number): Promise<ReadonlySet<string>> {
-    const { parameters } = await below('GET ', '');
-    const variables = { ...parameters, number };
-    const { repository } = await client.graphql(`read reviews of ${number}`, THREADS, variables, threadsSchema);
-    const settled = repository.pullRequest.reviewThreads.nodes.filter(({ isResolved }) => isResolved);
+    const found = await repository.graphql(threadsSchema, THREADS, `read reviews of ${number}`, { number });
+    const settled = found.repository.pullRequest.reviewThreads.nodes.filter(({ isResolved }) => isResolved);
     return new Set(settled.flatMap(({ comments }) => comments.nodes.map(({ fullDatabaseId }) => fullDatabaseId)));
   }
 
   return {
     async reviews(number) {
-      const [reviews, atLines] = await Promise.all([
-        client.list(await below('GET /pulls/{number}/reviews', `read reviews of ${number}`, { number }), reviewSchema),
-        lines(number),
-      ]);
-      const resolved = atLines.length === 0 ? new Set<string>() : await resolvedThreads(number);
+      const [reviews, lines] = await Promise.all([reviewsOf(number), linesOf(number)]);
+      const resolved = lines.length === 0 ? new Set<string>() : await resolvedThreads(number);
       // Our answers to reviews without a line are comments on the conversation.
       const hasText = reviews.some(({ body }) => (body ?? '') !== '');
-      const conversation = hasText ? await comments(number) : [];
-      const ours = new Set<Said>();
-      for (const one of [...atLines, ...conversation])
-        if (one.body?.startsWith(ANSWER) && (await client.isOwn(one.user))) ours.add(one);
-      const plain = (one: Said) => ({
+      const conversation = hasText ? await conversationOf(number) : [];
+      const ours = new Set<Comment>();
+      for (const one of [...lines, ...conversation])
+        if (one.body?.startsWith(ANSWER) && (await repository.isOwn(one.user))) ours.add(one);
+      const plain = (one: Comment): Review => ({
         id: String(one.id),
         by: one.user?.login ?? 'ghost',
         isTrusted: TRUSTED.has(one.author_association),
         isOwn: ours.has(one),
+        verdict: 'commented',
         body: one.body ?? '',
+        at: one.created_at,
+        line: null,
+        thread: null,
+        isResolved: false,
       });
       return [
         ...reviews
           .filter(({ state }) => state !== 'DISMISSED' && state !== 'PENDING')
-          .map(
-            (review): Review => ({
-              ...plain(review),
-              verdict: verdictOf(review.state),
-              at: review.submitted_at ?? '',
-              line: null,
-              thread: null,
-              isResolved: false,
-            }),
-          ),
-        ...conversation
-          .filter((one) => ours.has(one))
-          .map((one): Review => {
-            const whole = { line: null, thread: null, isResolved: false };
-            return { ...plain(one), verdict: 'commented', at: one.created_at, ...whole };
-          }),
-        ...atLines.map((line): Review => {
-          const thread = String(line.in_reply_to_id ?? line.id);
-          const place = { path: line.path, line: line.line ?? null };
-          const at = line.created_at;
-          return { ...plain(line), verdict: 'commented', at, line: place, thread, isResolved: resolved.has(thread) };
+          .map((one) => ({ ...plain(one), verdict: verdictOf(one.state), at: one.submitted_at ?? '' })),
+        ...conversation.filter((one) => ours.has(one)).map(plain),
+        ...lines.map((one) => {
+          const first = String(one.in_reply_to_id ?? one.id);
+          const line = { path: one.path, line: one.line ?? null };
+          return { ...plain(one), line, thread: first, isResolved: resolved.has(first) };
         }),
       ];
     },
-    async reply(number, thread, body) {
-      const [route, more] =
-        thread === null
-          ? ['POST /issues/{number}/comments', {}]
-          : ['POST /pulls/{number}/comments/{thread}/replies', { thread }];
-      const ask = await below(route, `answer on pull request ${number}`, { number, body, ...more });
-      return postedOf(await client.send(ask, said));
+    async reply(number, to, body) {
+      const route = to === null ? 'POST issues/{number}/comments' : 'POST pulls/{number}/comments/{to}/replies';
+      const reply = { number, body, ...(to === null ? {} : { to }) };
+      return postedOf(await repository.request(commentSchema, route, `answer on pull request ${number}`, reply));
     },
-    async findReply(number, thread, marker) {
-      const all: Said[] = thread === null ? await comments(number) : await lines(number);
-      for (const one of all) if (one.body?.startsWith(marker) && (await client.isOwn(one.user))) return postedOf(one);
-      return null;
+    async findReply(number, to, marker) {
+      return findOwn(repository, await (to === null ? conversationOf(number) : linesOf(number)), marker);
     },
   };
 }
 
-function postedOf({ id: own, html_url }: Said): Posted {
+/** The first comment of our own that begins with the marker. */
+export async function findOwn(repository: Repository, all: readonly Comment[], marker: string): Promise<Posted | null> {
+  for (const one of all) if (one.body?.startsWith(marker) && (await repository.isOwn(one.user))) return postedOf(one);
+  return null;
+}
+
+export function postedOf({ id: own, html_url }: Comment): Posted {
   return { id: String(own), url: html_url };
 }
 

@@ -1,10 +1,81 @@
 import { z } from 'zod';
 import { sha256 } from '../core/hash.ts';
-import { type GitHubClient, repositoryAsk } from '../host/github-client.ts';
-import { orElse, requirePush } from '../host/port.ts';
-import { webHostOf } from '../host/remote-url.ts';
-import { type Below, createGitHubChecks, createGitHubReviews } from './github-feedback.ts';
-import { closingWords, EVIDENCE, type Forge, type OpenRequest, type PullRequest } from './port.ts';
+import { parseItemId } from '../core/ids.ts';
+import { orElse } from '../host/failure.ts';
+import type { Repository } from '../host/repository.ts';
+import {
+  commentSchema,
+  createGitHubChecks,
+  createGitHubReviews,
+  findOwn,
+  postedOf,
+  postSchema,
+} from './github-feedback.ts';
+import { EVIDENCE, type Forge, type Posted, type PullRequest, STATE_LABELS, type Tracker } from './port.ts';
+
+const nothing = z.unknown();
+const issueSchema = postSchema.extend({ number: z.int(), title: z.string(), pull_request: z.unknown().optional() });
+const labelSchema = z.looseObject({ name: z.string() });
+
+/** How many issues a new one is compared with. */
+const MOST_COMPARED = 2_000;
+
+/** The issues of one GitHub repository. */
+export function createGitHubTracker(repository: Repository): Tracker {
+  return {
+    location: repository.location,
+    requireWrite: repository.requireActive,
+    async findComment(number, marker) {
+      const what = `read comments on #${number}`;
+      const all = await repository.list(commentSchema, 'GET issues/{number}/comments', what, { number });
+      return findOwn(repository, all, marker);
+    },
+    async addComment(number, body) {
+      const route = 'POST issues/{number}/comments';
+      return postedOf(await repository.request(commentSchema, route, `comment on #${number}`, { number, body }));
+    },
+    async editComment(number, comment, body) {
+      const what = `edit its comment on #${number}`;
+      const edit = repository.request(commentSchema, 'PATCH issues/comments/{comment}', what, { comment, body });
+      return (await orElse(edit, null)) !== null;
+    },
+    async setState(number, state) {
+      const what = `label #${number}`;
+      const held = await repository.list(labelSchema, 'GET issues/{number}/labels', what, { number });
+      const has = new Set(held.map(({ name }) => name));
+      if (state !== null && !has.has(state))
+        await repository.request(nothing, 'POST issues/{number}/labels', what, { number, labels: [state] });
+      for (const name of STATE_LABELS.filter((one) => one !== state && has.has(one)))
+        await orElse(repository.request(nothing, 'DELETE issues/{number}/labels/{name}', what, { number, name }), null);
+    },
+    async markRead(number, comment) {
+      const what = `react to a comment on #${number}`;
+      const reaction = { comment, content: 'eyes' };
+      await orElse(repository.request(nothing, 'POST issues/comments/{comment}/reactions', what, reaction), null);
+    },
+    async existing() {
+      const newest = { state: 'all', sort: 'updated', direction: 'desc' };
+      const isEnough = (all: readonly unknown[]): boolean => all.length >= MOST_COMPARED;
+      const found = await repository.list(issueSchema, 'GET issues', 'read issues', newest, isEnough);
+      const issues = found.filter(({ pull_request }) => !pull_request);
+      return issues.map(({ number, title, body }) => ({ id: parseItemId(String(number)), title, body: body ?? '' }));
+    },
+    async findIssue(marker) {
+      const creator = (await repository.viewer()) ?? undefined;
+      const newest = { state: 'all', sort: 'created', direction: 'desc', per_page: 100, creator };
+      for (const one of await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest))
+        if (one.body?.includes(marker) && (await repository.isOwn(one.user))) return issuePosted(one);
+      return null;
+    },
+    async createIssue({ title, body }) {
+      return issuePosted(await repository.request(issueSchema, 'POST issues', 'create an issue', { title, body }));
+    },
+  };
+}
+
+function issuePosted({ number, html_url }: z.infer<typeof issueSchema>): Posted {
+  return { id: String(number), url: html_url };
+}
 
 const pullSchema = z.looseObject({
   number: z.int(),
@@ -13,8 +84,6 @@ const pullSchema = z.looseObject({
   state: z.string(),
   draft: z.boolean().default(false),
   merged_at: z.string().nullish(),
-  title: z.string(),
-  body: z.string().nullish(),
   head: z.looseObject({ ref: z.string(), sha: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
   base: z.looseObject({ ref: z.string() }),
   updated_at: z.string().default(''),
@@ -29,129 +98,114 @@ const MAKE_READY = `mutation($id: ID!) {
 }`;
 
 /** The branches and pull requests of one GitHub repository. */
-export function createGitHubForge(client: GitHubClient, path: string): Forge {
-  const facts = () => client.repository(path);
-  const below = repositoryAsk(client, path);
-  const nodes = new Map<number, string>();
-  let webUrl = `https://${webHostOf(client.options.apiUrl)}/${path}`;
-
-  const pullOf = async (pull: z.infer<typeof pullSchema>): Promise<PullRequest> => {
-    nodes.set(pull.number, pull.node_id);
-    return {
-      number: pull.number,
-      url: pull.html_url,
-      state: pull.merged_at ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
-      isDraft: pull.draft,
-      title: pull.title,
-      body: pull.body ?? '',
-      branch: pull.head.ref,
-      head: pull.head.sha,
-      base: pull.base.ref,
-      isOwn: pull.head.repo?.full_name.toLowerCase() === (await facts()).path.toLowerCase(),
-      updatedAt: pull.updated_at,
-    };
-  };
+export function createGitHubForge(repository: Repository): Forge {
+  const pullOf = async (pull: z.infer<typeof pullSchema>): Promise<PullRequest> => ({
+    number: pull.number,
+    url: pull.html_url,
+    state: pull.merged_at ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
+    isDraft: pull.draft,
+    branch: pull.head.ref,
+    head: pull.head.sha,
+    base: pull.base.ref,
+    isOwn: pull.head.repo?.full_name.toLowerCase() === (await repository.facts()).path.toLowerCase(),
+    updatedAt: pull.updated_at,
+    baseHead: null,
+    checks: null,
+    remarks: null,
+  });
+  const pullNow = (number: number) =>
+    repository.request(pullSchema, 'GET pulls/{number}', `read pull request ${number}`, { number });
 
   return {
-    location: `github:${path}`,
-    ...createGitHubChecks(client, below),
-    ...createGitHubReviews(client, below),
-    async requireWrite() {
-      const found = await facts();
-      ({ webUrl } = found);
-      requirePush('github', found, { needs: [], detail: 'it may only read this repository' });
-    },
-    defaultBranch: async () => (await facts()).defaultBranch,
+    location: repository.location,
+    requireWrite: repository.requirePush,
+    gitHeader: repository.gitHeader,
+    ...createGitHubChecks(repository),
+    ...createGitHubReviews(repository),
+    defaultBranch: async () => (await repository.facts()).defaultBranch,
     async branchHead(branch) {
-      const ask = await below('GET /branches/{branch}', `read branch ${branch}`, { branch });
-      return (await orElse(client.get(ask, branchSchema), null))?.commit.sha ?? null;
+      const read = repository.request(branchSchema, 'GET branches/{branch}', `read branch ${branch}`, { branch });
+      return (await orElse(read, null))?.commit.sha ?? null;
     },
-    fileUrl: (branch, file) =>
-      `${webUrl}/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
-    closing: (place, issue) => closingWords(`github:${path}`, place, issue),
-    async gitHeader() {
-      const { options } = client;
-      const { protocol } = new URL(options.apiUrl);
-      const login = Buffer.from(`x-access-token:${(await options.token()).reveal()}`).toString('base64');
-      return { url: `${protocol}//${webHostOf(options.apiUrl)}/`, header: `Authorization: Basic ${login}` };
+    async fileUrl(branch, file) {
+      const { webUrl } = await repository.facts();
+      return `${webUrl}/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`;
     },
     async pullRequestsOf(branch) {
-      const [owner] = (await facts()).path.split('/');
-      const parameters = { state: 'all', head: `${owner}:${branch}` };
-      const ask = await below('GET /pulls', `read pull requests of ${branch}`, parameters);
-      return Promise.all((await client.list(ask, pullSchema)).map(pullOf));
+      const [owner] = (await repository.facts()).path.split('/');
+      const asked = { state: 'all', head: `${owner}:${branch}` };
+      const all = await repository.list(pullSchema, 'GET pulls', `read pull requests of ${branch}`, asked);
+      // The owner may have a fork too.
+      return (await Promise.all(all.map(pullOf))).filter(({ isOwn }) => isOwn);
     },
-    async openPullRequests() {
-      const { requests } = await glanceAt(client, below);
-      return requests.map(({ node, ...request }) => {
-        nodes.set(request.number, node);
-        return request;
-      });
-    },
-    poll: async () => (await glanceAt(client, below)).mark,
-    async pullRequest(number) {
-      const ask = await below('GET /pulls/{number}', `read pull request ${number}`, { number });
-      return pullOf(await client.get(ask, pullSchema));
-    },
+    openPullRequests: async () => (await glanceAt(repository)).requests,
+    poll: async () => sha256(JSON.stringify(await glanceAt(repository))),
+    pullRequest: async (number) => pullOf(await pullNow(number)),
     async open({ branch, base, title, body, isDraft }) {
-      const ask = await below('POST /pulls', `open a pull request for ${branch}`, {
-        head: branch,
-        base,
-        title,
-        body,
-        draft: isDraft,
-      });
-      return pullOf(await client.send(ask, pullSchema));
+      const what = `open a pull request for ${branch}`;
+      const request = { head: branch, base, title, body, draft: isDraft };
+      return pullOf(await repository.request(pullSchema, 'POST pulls', what, request));
     },
     async rewrite(number, { title, body }) {
-      const ask = await below('PATCH /pulls/{number}', `edit pull request ${number}`, {
-        number,
-        body,
-        ...(title === undefined ? {} : { title }),
-      });
-      await client.send(ask, z.unknown());
+      const what = `edit pull request ${number}`;
+      await repository.request(nothing, 'PATCH pulls/{number}', what, { number, title, body });
     },
-    async makeReady({ number }) {
-      const id = nodes.get(number) ?? '';
-      await client.graphql(`make pull request ${number} ready`, MAKE_READY, { id }, z.unknown());
+    async makeReady(number) {
+      const { node_id: id } = await pullNow(number);
+      await repository.graphql(nothing, MAKE_READY, `make pull request ${number} ready`, { id });
     },
     async setEvidence(commit, { passed, summary, details, url }) {
       const what = `report evidence on ${commit.slice(0, 12)}`;
-      if (client.options.isApp) {
-        const conclusion = passed ? 'success' : 'failure';
+      const result = passed ? 'success' : 'failure';
+      if (repository.options.isApp) {
         const output = { title: summary, summary: details };
-        const run = { name: EVIDENCE, head_sha: commit, status: 'completed', conclusion, details_url: url, output };
-        await client.send(await below('POST /check-runs', what, run), z.unknown());
+        const run = { name: EVIDENCE, head_sha: commit, status: 'completed', conclusion: result };
+        await repository.request(nothing, 'POST check-runs', what, { ...run, details_url: url, output });
         return;
       }
-      const state = passed ? 'success' : 'failure';
       const description = summary.slice(0, LONGEST_DESCRIPTION);
-      const status = { sha: commit, state, context: EVIDENCE, description, target_url: url };
-      await client.send(await below('POST /statuses/{sha}', what, status), z.unknown());
+      const status = { commit, state: result, context: EVIDENCE, description, target_url: url };
+      await repository.request(nothing, 'POST statuses/{commit}', what, status);
     },
   };
 }
 
-const nodeSchema = z.looseObject({
-  id: z.string(),
-  number: z.int(),
-  url: z.string(),
-  isDraft: z.boolean(),
-  title: z.string(),
-  headRefName: z.string(),
-  headRefOid: z.string(),
-  baseRefName: z.string(),
-  baseRef: z.looseObject({ target: z.looseObject({ oid: z.string() }).nullish() }).nullish(),
-  isCrossRepository: z.boolean(),
-  updatedAt: z.string(),
-  reviews: z.looseObject({ totalCount: z.int() }),
-  reviewThreads: z.looseObject({ totalCount: z.int() }),
-  commits: z.looseObject({
-    nodes: z.array(
-      z.looseObject({ commit: z.looseObject({ statusCheckRollup: z.looseObject({ state: z.string() }).nullish() }) }),
-    ),
-  }),
-});
+const count = z.looseObject({ totalCount: z.int() });
+const nodeSchema = z
+  .looseObject({
+    number: z.int(),
+    url: z.string(),
+    isDraft: z.boolean(),
+    headRefName: z.string(),
+    headRefOid: z.string(),
+    baseRefName: z.string(),
+    baseRef: z.looseObject({ target: z.looseObject({ oid: z.string() }).nullish() }).nullish(),
+    isCrossRepository: z.boolean(),
+    updatedAt: z.string(),
+    reviews: count,
+    reviewThreads: count,
+    commits: z.looseObject({
+      nodes: z.array(
+        z.looseObject({ commit: z.looseObject({ statusCheckRollup: z.looseObject({ state: z.string() }).nullish() }) }),
+      ),
+    }),
+  })
+  .transform(
+    ({ number, url, isDraft, updatedAt, ...node }): PullRequest => ({
+      number,
+      url,
+      state: 'open',
+      isDraft,
+      branch: node.headRefName,
+      head: node.headRefOid,
+      base: node.baseRefName,
+      isOwn: !node.isCrossRepository,
+      updatedAt,
+      baseHead: node.baseRef?.target?.oid ?? null,
+      checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
+      remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
+    }),
+  );
 const pageSchema = z.looseObject({
   repository: z.looseObject({
     issues: z.looseObject({ nodes: z.array(z.looseObject({ number: z.int(), updatedAt: z.string() })) }),
@@ -162,6 +216,14 @@ const pageSchema = z.looseObject({
   }),
 });
 
+const STATES: Readonly<Record<string, PullRequest['checks']>> = {
+  SUCCESS: 'passed',
+  FAILURE: 'failed',
+  ERROR: 'failed',
+  PENDING: 'pending',
+  EXPECTED: 'pending',
+};
+
 /**
  * One request per hundred pull requests: the REST API would need several for each, and does not update a date when a check finishes.
  * Asks for the checks' combined state only, because no fine-grained token may read single ones.
@@ -171,7 +233,7 @@ const OPEN = `query($owner: String!, $repo: String!, $after: String) {
     issues(first: 1, orderBy: { field: UPDATED_AT, direction: DESC }) { nodes { number updatedAt } }
     pullRequests(first: 100, after: $after, states: OPEN, orderBy: { field: CREATED_AT, direction: ASC }) {
       nodes {
-        id number url isDraft title headRefName headRefOid baseRefName isCrossRepository updatedAt
+        number url isDraft headRefName headRefOid baseRefName isCrossRepository updatedAt
         baseRef { target { oid } }
         reviews { totalCount }
         reviewThreads { totalCount }
@@ -182,51 +244,17 @@ const OPEN = `query($owner: String!, $repo: String!, $after: String) {
   }
 }`;
 
-const STATES: Readonly<Record<string, OpenRequest['checks']>> = {
-  SUCCESS: 'passed',
-  FAILURE: 'failed',
-  ERROR: 'failed',
-  PENDING: 'pending',
-  EXPECTED: 'pending',
-};
-
-interface Glance {
-  requests: (OpenRequest & { node: string })[];
-  /** Changes when any of them, or an issue, has changed. */
-  mark: string;
-}
-
-/** All open pull requests of a repository, and the newest date among its issues. */
-async function glanceAt(client: GitHubClient, below: Below): Promise<Glance> {
-  const { parameters } = await below('GET ', '');
-  const requests: Glance['requests'] = [];
-  let newest = '';
+/** All open pull requests of a repository, and the issue that changed last. */
+async function glanceAt(repository: Repository): Promise<{ newest: unknown; requests: PullRequest[] }> {
+  const requests: PullRequest[] = [];
   for (let after: string | null = null; ; ) {
-    const variables: Record<string, unknown> = { ...parameters, after };
-    const page: z.infer<typeof pageSchema> = await client.graphql('read pull requests', OPEN, variables, pageSchema);
+    const page: z.infer<typeof pageSchema> = await repository.graphql(pageSchema, OPEN, 'read pull requests', {
+      after,
+    });
     const { issues, pullRequests } = page.repository;
-    newest = JSON.stringify(issues.nodes);
-    requests.push(...pullRequests.nodes.map(requestOf));
+    requests.push(...pullRequests.nodes);
     const { hasNextPage, endCursor } = pullRequests.pageInfo;
-    if (!hasNextPage || !endCursor) return { requests, mark: sha256(newest + JSON.stringify(requests)) };
+    if (!hasNextPage || !endCursor) return { newest: issues.nodes, requests };
     after = endCursor;
   }
-}
-
-function requestOf(node: z.infer<typeof nodeSchema>): Glance['requests'][number] {
-  return {
-    node: node.id,
-    number: node.number,
-    url: node.url,
-    isDraft: node.isDraft,
-    title: node.title,
-    branch: node.headRefName,
-    head: node.headRefOid,
-    base: node.baseRefName,
-    baseHead: node.baseRef?.target?.oid ?? null,
-    isOwn: !node.isCrossRepository,
-    updatedAt: node.updatedAt,
-    remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
-    checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
-  };
 }

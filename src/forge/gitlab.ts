@@ -1,17 +1,113 @@
 import { z } from 'zod';
-import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
-import { orElse, requirePush } from '../host/port.ts';
-import { webHostOf } from '../host/remote-url.ts';
+import { parseItemId } from '../core/ids.ts';
+import { orElse } from '../host/failure.ts';
+import type { Repository } from '../host/repository.ts';
 import {
   ANSWER,
   type Check,
-  closingWords,
   EVIDENCE,
   type Forge,
   type Posted,
   type PullRequest,
   type Review,
+  STATE_LABELS,
+  type Tracker,
 } from './port.ts';
+
+const nothing = z.unknown();
+const noteSchema = z.looseObject({
+  id: z.int(),
+  body: z.string(),
+  author: z.looseObject({ id: z.int(), username: z.string() }).nullish(),
+  created_at: z.string(),
+  system: z.boolean().default(false),
+  resolved: z.boolean().default(false),
+  position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
+});
+type Note = z.infer<typeof noteSchema>;
+const issueSchema = z.looseObject({
+  iid: z.int(),
+  title: z.string(),
+  description: z.string().nullish(),
+  web_url: z.string().default(''),
+  labels: z.array(z.string()).default([]),
+});
+
+/** How many issues a new one is compared with. */
+const MOST_COMPARED = 2_000;
+
+/** The issues of one GitLab project. */
+export function createGitLabTracker(repository: Repository): Tracker {
+  return {
+    location: repository.location,
+    requireWrite: repository.requireActive,
+    findComment: (id, marker) => findNote(repository, `issues/${id}`, `#${id}`, marker),
+    addComment: (id, body) => addNote(repository, `issues/${id}`, `comment on #${id}`, body),
+    async editComment(id, comment, body) {
+      const what = `edit its note on #${id}`;
+      return (
+        (await orElse(repository.request(noteSchema, `PUT issues/${id}/notes/${comment}`, what, { body }), null)) !==
+        null
+      );
+    },
+    async setState(id, state) {
+      const what = `label #${id}`;
+      const { labels } = await repository.request(issueSchema, `GET issues/${id}`, what);
+      const others = STATE_LABELS.filter((one) => one !== state && labels.includes(one));
+      if ((state === null || labels.includes(state)) && others.length === 0) return;
+      const change = { ...(state === null ? {} : { add_labels: state }), remove_labels: others.join(',') };
+      await repository.request(nothing, `PUT issues/${id}`, what, change);
+    },
+    async markRead(id, comment) {
+      const route = `POST issues/${id}/notes/${comment}/award_emoji`;
+      const react = repository.request(nothing, route, `react to a note on #${id}`, { name: 'eyes' });
+      // Refused if the note has that reaction already.
+      await orElse(react, null, ['host-not-found', 'host-refused']);
+    },
+    async existing() {
+      const newest = { scope: 'all', order_by: 'updated_at', sort: 'desc' };
+      const isEnough = (all: readonly unknown[]): boolean => all.length >= MOST_COMPARED;
+      const all = await repository.list(issueSchema, 'GET issues', 'read issues', newest, isEnough);
+      return all.map(({ iid, title, description }) => ({
+        id: parseItemId(String(iid)),
+        title,
+        body: description ?? '',
+      }));
+    },
+    async findIssue(marker) {
+      const author_username = await repository.viewer();
+      const newest = { author_username, order_by: 'created_at', sort: 'desc', state: 'all', per_page: 100 };
+      const all = await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest);
+      const found = all.find(({ description }) => description?.includes(marker));
+      return found === undefined ? null : { id: String(found.iid), url: found.web_url };
+    },
+    async createIssue({ title, body: description }) {
+      const { iid, web_url } = await repository.request(issueSchema, 'POST issues', 'create an issue', {
+        title,
+        description,
+      });
+      return { id: String(iid), url: web_url };
+    },
+  };
+}
+
+/** The first note of our own that begins with the marker. `place`: an issue or a merge request. */
+async function findNote(repository: Repository, place: string, name: string, marker: string): Promise<Posted | null> {
+  const all = await repository.list(noteSchema, `GET ${place}/notes`, `read notes on ${name}`, { sort: 'asc' });
+  for (const note of all)
+    if (note.body.startsWith(marker) && (await repository.isOwn(note.author))) return postedOf(repository, place, note);
+  return null;
+}
+
+async function addNote(repository: Repository, place: string, what: string, body: string): Promise<Posted> {
+  const note = await repository.request(noteSchema, `POST ${place}/notes`, what, { body });
+  return postedOf(repository, place, note);
+}
+
+async function postedOf(repository: Repository, place: string, { id }: Note): Promise<Posted> {
+  const [kind, number] = place.split('/');
+  return { id: String(id), url: `${(await repository.facts()).webUrl}/-/${kind}/${number}#note_${id}` };
+}
 
 const requestSchema = z.looseObject({
   iid: z.int(),
@@ -19,7 +115,6 @@ const requestSchema = z.looseObject({
   state: z.string(),
   draft: z.boolean().default(false),
   title: z.string(),
-  description: z.string().nullish(),
   source_branch: z.string(),
   target_branch: z.string(),
   sha: z.string().nullish(),
@@ -35,72 +130,56 @@ const statusSchema = z.looseObject({
   target_url: z.string().nullish(),
   allow_failure: z.boolean().default(false),
 });
-const noteSchema = z.looseObject({
-  id: z.int(),
-  body: z.string(),
-  author: z.looseObject({ id: z.int(), username: z.string() }).nullish(),
-  created_at: z.string(),
-  system: z.boolean().default(false),
-  resolved: z.boolean().default(false),
-  position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
-});
 const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(noteSchema) });
 const projectSchema = z.looseObject({ only_allow_merge_if_pipeline_succeeds: z.boolean().nullish() });
+const changedSchema = z.looseObject({
+  id: z.int().optional(),
+  updated_at: z.string().nullish(),
+  status: z.string().nullish(),
+});
 
+const LONGEST_DESCRIPTION = 140;
 const DRAFT = /^(?:draft:|\[draft\]|\(draft\))\s*/i;
 const RUNNING = new Set(['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']);
-const OPEN = { state: 'opened', order_by: 'updated_at', sort: 'desc' };
 
 /** The branches and merge requests of one GitLab project. */
-export function createGitLabForge(client: GitLabClient, path: string): Forge {
-  const { apiUrl } = client.options;
-  const facts = () => client.repository(path);
-  const web = `${new URL(apiUrl).protocol}//${webHostOf(apiUrl)}`;
-  const below = projectAsk(client, path);
-  const postedOn = (number: number, { id }: z.infer<typeof noteSchema>): Posted => ({
-    id: String(id),
-    url: `${web}/${path}/-/merge_requests/${number}#note_${id}`,
-  });
-  const listed = async (what: string, query: NonNullable<GitLabAsk['query']>): Promise<PullRequest[]> =>
-    (await client.list(await below('GET /merge_requests', what, { query }), requestSchema)).map(requestOf);
-  const requestNow = async (number: number) =>
-    client.get(await below(`GET /merge_requests/${number}`, `read merge request ${number}`), requestSchema);
+export function createGitLabForge(repository: Repository): Forge {
+  const requestNow = (number: number) =>
+    repository.request(requestSchema, `GET merge_requests/${number}`, `read merge request ${number}`);
 
   return {
-    location: `gitlab:${path}`,
-    requireWrite: async () => requirePush('gitlab', await facts(), { needs: ['the role Developer'], detail: '' }),
-    defaultBranch: async () => (await facts()).defaultBranch,
+    location: repository.location,
+    requireWrite: repository.requirePush,
+    gitHeader: repository.gitHeader,
+    defaultBranch: async () => (await repository.facts()).defaultBranch,
     async branchHead(branch) {
-      const ask = await below(`GET /repository/branches/${encodeURIComponent(branch)}`, `read branch ${branch}`);
-      return (await orElse(client.get(ask, branchSchema), null))?.commit.id ?? null;
+      const route = 'GET repository/branches/{branch}';
+      const read = repository.request(branchSchema, route, `read branch ${branch}`, { branch });
+      return (await orElse(read, null))?.commit.id ?? null;
     },
-    fileUrl: (branch, file) =>
-      `${web}/${path}/-/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`,
-    closing: (place, issue) => closingWords(`gitlab:${path}`, place, issue),
-    async gitHeader() {
-      const login = Buffer.from(`oauth2:${(await client.options.token()).reveal()}`).toString('base64');
-      return { url: `${web}/`, header: `Authorization: Basic ${login}` };
+    async fileUrl(branch, file) {
+      const { webUrl } = await repository.facts();
+      return `${webUrl}/-/blob/${branch.split('/').map(encodeURIComponent).join('/')}/${encodeURI(file)}`;
     },
     async pullRequestsOf(branch) {
-      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc' };
-      return (await listed(`read merge requests of ${branch}`, query)).filter(({ isOwn }) => isOwn);
+      const asked = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc' };
+      const what = `read merge requests of ${branch}`;
+      const all = await repository.list(requestSchema, 'GET merge_requests', what, asked);
+      return all.map(requestOf).filter(({ isOwn }) => isOwn);
     },
     async openPullRequests() {
-      const all = await listed(`read merge requests of ${path}`, OPEN);
-      return all.map((request) => ({ ...request, baseHead: null, checks: null, remarks: null }));
+      const asked = { state: 'opened', order_by: 'updated_at', sort: 'desc' };
+      return (await repository.list(requestSchema, 'GET merge_requests', 'read merge requests', asked)).map(requestOf);
     },
     // A finished job updates no date of its merge request, but the newest pipeline changes.
-    async poll(last) {
-      const asks = [
-        below('GET /merge_requests', `read merge requests of ${path}`, { query: { ...OPEN, per_page: '1' } }),
-        below('GET /issues', `read issues of ${path}`, { query: { order_by: 'updated_at', per_page: '1' } }),
-        below('GET /pipelines', `read pipelines of ${path}`, { query: { order_by: 'updated_at', per_page: '1' } }),
-      ];
-      const before = last?.split('|') ?? [];
-      // Some projects have no pipelines, and some tokens may not see them.
-      const marks = asks.map(async (ask, at) =>
-        orElse(client.mark(await ask, before[at] ?? null), 'hidden', ['host-not-found', 'host-scope-missing']),
-      );
+    async poll() {
+      const marks = ['merge_requests', 'issues', 'pipelines'].map(async (things) => {
+        const newest = { order_by: 'updated_at', sort: 'desc', per_page: 1 };
+        const read = repository.request(z.array(changedSchema), `GET ${things}`, `read ${things}`, newest);
+        // Some projects have no pipelines, and some tokens may not see them.
+        const [first] = await orElse(read, [], ['host-not-found', 'host-scope-missing']);
+        return [first?.id, first?.updated_at, first?.status].join(' ');
+      });
       return (await Promise.all(marks)).join('|');
     },
     pullRequest: async (number) => requestOf(await requestNow(number)),
@@ -111,27 +190,26 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
         title: isDraft ? `Draft: ${title}` : title,
         description: body,
       };
-      const ask = await below('POST /merge_requests', `open a merge request for ${branch}`, { body: request });
-      return requestOf(await client.send(ask, requestSchema));
+      const what = `open a merge request for ${branch}`;
+      return requestOf(await repository.request(requestSchema, 'POST merge_requests', what, request));
     },
-    async rewrite(number, { title, body }) {
-      const now = await requestNow(number);
-      const named = title === undefined ? {} : { title: now.draft ? `Draft: ${title}` : title };
-      const text = { ...named, description: body };
-      const ask = await below(`PUT /merge_requests/${number}`, `edit merge request ${number}`, { body: text });
-      await client.send(ask, z.unknown());
+    async rewrite(number, { title, body: description }) {
+      const { draft } = await requestNow(number);
+      const text = { title: draft ? `Draft: ${title}` : title, description };
+      await repository.request(nothing, `PUT merge_requests/${number}`, `edit merge request ${number}`, text);
     },
-    async makeReady({ number, title }) {
-      const ask = await below(`PUT /merge_requests/${number}`, `make merge request ${number} ready`, {
-        body: { title: title.replace(DRAFT, '') },
+    async makeReady(number) {
+      const title = (await requestNow(number)).title.replace(DRAFT, '');
+      await repository.request(nothing, `PUT merge_requests/${number}`, `make merge request ${number} ready`, {
+        title,
       });
-      await client.send(ask, z.unknown());
     },
     async checks(commit) {
-      const ask = await below(`GET /repository/commits/${commit}/statuses`, `read the checks of ${commit}`);
+      const what = `read the checks of ${commit}`;
+      const { path: project } = await repository.facts();
       const [statuses, { only_allow_merge_if_pipeline_succeeds: isRequired }] = await Promise.all([
-        client.list(ask, statusSchema),
-        client.get(await below('GET ', `read project ${path}`), projectSchema),
+        repository.list(statusSchema, `GET repository/commits/${commit}/statuses`, what),
+        repository.request(projectSchema, 'GET /projects/{project}', what, { project }),
       ]);
       const found = new Map<string, Check>();
       for (const { name, status, description, target_url, allow_failure } of statuses) {
@@ -147,56 +225,53 @@ export function createGitLabForge(client: GitLabClient, path: string): Forge {
     async failureLog({ name, url, output }) {
       const [, job] = /\/jobs\/(\d+)$/.exec(url ?? '') ?? [];
       if (job === undefined) return output;
-      return (await client.log(await below(`GET /jobs/${job}/trace`, `read the log of ${name}`))) ?? output;
+      return (await repository.log(`GET jobs/${job}/trace`, `read the log of ${name}`)) ?? output;
     },
     async reviews(number) {
-      const ask = await below(`GET /merge_requests/${number}/discussions`, `read notes on ${number}`);
-      const [discussions, members] = await Promise.all([client.list(ask, discussionSchema), client.members(path)]);
-      const isMarked = discussions.some(({ notes }) => notes.some(({ body }) => body.startsWith(ANSWER)));
-      const self = isMarked ? await client.viewer() : null;
-      return discussions.flatMap(({ id: thread, notes }) =>
-        notes
-          .filter(({ system }) => !system)
-          .map(({ id, body, author, created_at: at, position, resolved: isResolved }): Review => {
-            const file = position?.new_path ?? null;
-            const line = file === null ? null : { path: file, line: position?.new_line ?? null };
-            return {
-              id: String(id),
-              by: author?.username ?? 'ghost',
-              isTrusted: members.has(author?.id ?? -1),
-              verdict: 'commented',
-              body,
-              at,
-              line,
-              thread,
-              isOwn: self !== null && author?.id === self && body.startsWith(ANSWER),
-              isResolved,
-            };
-          }),
+      const route = `GET merge_requests/${number}/discussions`;
+      const [discussions, members] = await Promise.all([
+        repository.list(discussionSchema, route, `read notes on ${number}`),
+        repository.members(),
+      ]);
+      const reviewOf = async (thread: string, note: Note): Promise<Review> => {
+        const { id, body, author, position } = note;
+        const path = position?.new_path ?? null;
+        return {
+          id: String(id),
+          by: author?.username ?? 'ghost',
+          isTrusted: members.has(author?.id ?? -1),
+          verdict: 'commented',
+          body,
+          at: note.created_at,
+          line: path === null ? null : { path, line: position?.new_line ?? null },
+          thread,
+          isOwn: body.startsWith(ANSWER) && (await repository.isOwn(author)),
+          isResolved: note.resolved,
+        };
+      };
+      const said = discussions.flatMap(({ id, notes }) =>
+        notes.filter(({ system }) => !system).map((note) => reviewOf(id, note)),
       );
+      return Promise.all(said);
     },
     async reply(number, thread, body) {
-      const notes = thread === null ? 'notes' : `discussions/${thread}/notes`;
-      const ask = await below(`POST /merge_requests/${number}/${notes}`, `answer on merge request ${number}`, {
-        body: { body },
-      });
-      return postedOn(number, await client.send(ask, noteSchema));
+      const place = `merge_requests/${number}`;
+      const what = `answer on merge request ${number}`;
+      if (thread === null) return addNote(repository, place, what, body);
+      const route = `POST ${place}/discussions/${thread}/notes`;
+      return postedOf(repository, place, await repository.request(noteSchema, route, what, { body }));
     },
-    async findReply(number, _thread, marker) {
-      const ask = await below(`GET /merge_requests/${number}/notes`, `read notes on merge request ${number}`);
-      const [notes, id] = await Promise.all([client.list(ask, noteSchema), client.viewer()]);
-      const own = notes.find(({ body, author }) => author?.id === id && body.startsWith(marker));
-      return own === undefined ? null : postedOn(number, own);
-    },
+    findReply: (number, _thread, marker) =>
+      findNote(repository, `merge_requests/${number}`, `merge request ${number}`, marker),
     async setEvidence(commit, { passed, summary, url }) {
-      const body = {
+      const status = {
         state: passed ? 'success' : 'failed',
         name: EVIDENCE,
-        description: summary.slice(0, 140),
+        description: summary.slice(0, LONGEST_DESCRIPTION),
         target_url: url,
       };
-      const ask = await below(`POST /statuses/${commit}`, `report evidence on ${commit.slice(0, 12)}`, { body });
-      await client.send(ask, z.unknown());
+      const what = `report evidence on ${commit.slice(0, 12)}`;
+      await repository.request(nothing, `POST statuses/${commit}`, what, status);
     },
   };
 }
@@ -207,12 +282,13 @@ function requestOf(request: z.infer<typeof requestSchema>): PullRequest {
     url: request.web_url,
     state: request.state === 'merged' ? 'merged' : request.state === 'opened' ? 'open' : 'closed',
     isDraft: request.draft,
-    title: request.title,
-    body: request.description ?? '',
     branch: request.source_branch,
     head: request.sha ?? '',
     base: request.target_branch,
     isOwn: request.source_project_id === request.target_project_id,
     updatedAt: request.updated_at,
+    baseHead: null,
+    checks: null,
+    remarks: null,
   };
 }

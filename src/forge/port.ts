@@ -19,24 +19,6 @@ export type StateLabel = (typeof STATE_LABELS)[number];
 /** How every answer of ours begins; it contains no text from outside. */
 export const ANSWER = '<!-- agentos:reaction';
 
-/** Lists the answered remarks, so that every program that reads the answer knows them. */
-export function answerMarker(key: string, thread: string | null, remarks: readonly string[]): string {
-  return `${ANSWER} ${[key, thread ?? 'all', 'remarks', ...remarks].join(' ')} -->`;
-}
-
-/** The remarks that an answer of ours lists. */
-export function answeredIn(text: string): string[] {
-  const [, ids = ''] = /^<!-- agentos:reaction \S+ \S+ remarks([\w -]*) -->/.exec(text) ?? [];
-  return ids.split(' ').filter(Boolean);
-}
-
-/** The words by which a pull request of one repository closes an issue; null: the issue is not on this service. */
-export function closingWords(own: string, location: string, issue: ItemId): string | null {
-  const [host, path = ''] = location.split(':');
-  if (host !== own.split(':')[0]) return null;
-  return location.toLowerCase() === own.toLowerCase() ? `Closes #${issue}` : `Closes ${path}#${issue}`;
-}
-
 /** The name of our own status or check run; it is not a check of CI. */
 export const EVIDENCE = 'agentos / evidence';
 
@@ -45,14 +27,14 @@ export interface Posted {
   url: string;
 }
 
-/** An issue to compare a new one with. */
-export interface ExistingIssue extends NewIssue {
-  id: ItemId;
-}
-
 export interface NewIssue {
   title: string;
   body: string;
+}
+
+/** An issue to compare a new one with. */
+export interface ExistingIssue extends NewIssue {
+  id: ItemId;
 }
 
 /** Where issues are. */
@@ -77,14 +59,12 @@ export interface Tracker {
   createIssue(issue: NewIssue): Promise<Posted>;
 }
 
-/** A pull request, or a merge request of GitLab. */
+/** A pull request, or a merge request of GitLab. The last three facts are null if the service does not say them at that place. */
 export interface PullRequest {
   number: number;
   url: string;
   state: 'open' | 'merged' | 'closed';
   isDraft: boolean;
-  title: string;
-  body: string;
   branch: string;
   /** The commit of its branch. */
   head: string;
@@ -93,15 +73,11 @@ export interface PullRequest {
   /** Its branch is in this repository, not in a fork. */
   isOwn: boolean;
   updatedAt: string;
-}
-
-/** An open pull request as a list of many describes it. */
-export interface OpenRequest extends Omit<PullRequest, 'body' | 'state'> {
-  /** The commit of its base branch; null: the list does not say. */
+  /** The commit of its base branch. */
   baseHead: string | null;
-  /** The state of all its checks together; null: there are none, or the list does not say. */
+  /** The state of all its checks together; null also if there are none. */
   checks: Check['state'] | null;
-  /** The number of reviews and threads; null: the list does not say. */
+  /** The number of reviews and threads. */
   remarks: number | null;
 }
 
@@ -161,25 +137,23 @@ export interface Forge {
   /** The commit of a branch; null: there is no such branch. */
   branchHead(branch: string): Promise<string | null>;
   /** The web page of a file on a branch. */
-  fileUrl(branch: string, path: string): string;
-  /** The words by which a pull request closes an issue: `Closes #12`; null: it can't close that one. */
-  closing(location: string, issue: ItemId): string | null;
+  fileUrl(branch: string, path: string): Promise<string>;
   /** The HTTP header that authenticates git, and the URL prefix to send it to. */
   gitHeader(): Promise<{ url: string; header: string }>;
   /** Those for a branch of this repository, newest first, in any state. */
   pullRequestsOf(branch: string): Promise<PullRequest[]>;
   /** All open ones, including those of forks. */
-  openPullRequests(): Promise<OpenRequest[]>;
+  openPullRequests(): Promise<PullRequest[]>;
   /**
-   * A mark that changes whenever an open pull request, its checks, its base or an issue may have changed since `last`. Uses as
-   * little quota as the service allows.
+   * A mark that changes whenever an open pull request, its checks, its base or an issue may have changed. Uses as little quota as the
+   * service allows.
    */
-  poll(last: string | null): Promise<string>;
+  poll(): Promise<string>;
   pullRequest(number: number): Promise<PullRequest>;
   open(request: NewPullRequest): Promise<PullRequest>;
-  /** Replaces the body, and the title if one is given. */
-  rewrite(number: number, text: { title?: string; body: string }): Promise<void>;
-  makeReady(request: PullRequest): Promise<void>;
+  /** Replaces title and body. */
+  rewrite(number: number, text: Pick<NewPullRequest, 'title' | 'body'>): Promise<void>;
+  makeReady(number: number): Promise<void>;
   /** The checks of a commit, including those that `base` requires and that have not reported yet. */
   checks(commit: string, base: string): Promise<Check[]>;
   /** The log of a failed check's job, else the check's own summary. */

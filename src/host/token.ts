@@ -6,7 +6,8 @@ import { inWords } from '../core/lines.ts';
 import { type GitHubApp, type HostName, TOKEN_VARIABLES } from '../core/remote.ts';
 import { Secret } from '../core/secret.ts';
 import { findProgram, runProgram, usersPath } from '../process/program.ts';
-import { connectionDetail, hostFailure } from './port.ts';
+import { connectionDetail, hostFailure } from './failure.ts';
+import { createWholeFetch } from './fetch.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -36,40 +37,31 @@ const EARLY_MS = 300_000;
 
 const issued = z.looseObject({ token: z.string().min(1), expires_at: z.string() });
 
-interface AppTokenOptions {
-  app: GitHubApp;
-  apiUrl: string;
-  fetch: typeof globalThis.fetch;
-}
-
 /** Installation tokens of a GitHub App; each is valid for an hour. */
-export function createAppToken({ app, apiUrl, fetch }: AppTokenOptions): () => Promise<Secret> {
+export function createAppToken(app: GitHubApp, apiUrl: string): () => Promise<Secret> {
+  const fetch = createWholeFetch(apiUrl);
   let current: Promise<{ token: Secret; endsMs: number }> | null = null;
-  const renew = async (): Promise<{ token: Secret; endsMs: number }> => {
-    const answer = await ask(fetch, `${apiUrl}/app/installations/${app.installation}/access_tokens`, await jwtOf(app));
-    return { token: new Secret(answer.token), endsMs: Date.parse(answer.expires_at) };
-  };
+
+  async function renew(): Promise<{ token: Secret; endsMs: number }> {
+    const refusal = { host: 'github', what: 'work as the app of github.app' } as const;
+    const authorization = `Bearer ${await jwtOf(app)}`;
+    const headers = { authorization, accept: 'application/vnd.github+json', 'user-agent': 'agentos' };
+    const url = `${apiUrl}/app/installations/${app.installation}/access_tokens`;
+    const response = await fetch(url, { method: 'POST', headers }).catch((error: unknown) => {
+      throw hostFailure({ ...refusal, detail: connectionDetail(error), cause: error });
+    });
+    const { success, data } = issued.safeParse(await response.json().catch(() => null));
+    if (response.ok && success) return { token: new Secret(data.token), endsMs: Date.parse(data.expires_at) };
+    const detail = 'it does not accept the app, its installation or its key';
+    const { status, headers: said } = response;
+    throw hostFailure({ ...refusal, status, headers: Object.fromEntries(said), detail });
+  }
+
   return async () => {
     const known = await current?.catch(() => null);
     if (!known || known.endsMs - Date.now() < EARLY_MS) current = renew();
     return (await (current ?? renew())).token;
   };
-}
-
-async function ask(fetch: typeof globalThis.fetch, url: string, jwt: string): Promise<z.infer<typeof issued>> {
-  const headers = { authorization: `Bearer ${jwt}`, accept: 'application/vnd.github+json', 'user-agent': 'agentos' };
-  const refusal = { host: 'github', what: 'work as the app of github.app' } as const;
-  let response: Response;
-  try {
-    response = await fetch(url, { method: 'POST', headers });
-  } catch (error) {
-    throw hostFailure({ ...refusal, detail: connectionDetail(error), cause: error });
-  }
-  const answer = issued.safeParse(await response.json().catch(() => null));
-  if (response.ok && answer.success) return answer.data;
-  const detail = 'it does not accept the app, its installation or its key';
-  const { status, headers: said } = response;
-  throw hostFailure({ ...refusal, status, headers: Object.fromEntries(said), detail });
 }
 
 async function jwtOf({ id, keyFile }: GitHubApp): Promise<string> {

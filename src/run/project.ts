@@ -189,7 +189,7 @@ function issuesOf(config: Config, paths: Paths, hosts: Hosts): ReturnType<typeof
     ids: async () => (await open()).ids(),
     look: async (id) => (await open()).look(id),
     read: async (id) => (await open()).read(id),
-    poll: async (last) => (await open()).poll(last),
+    poll: async () => (await open()).poll(),
   };
   const name = hostedName(setting).replace(/[^\w.-]+/g, '_');
   return createIssueCache(live, join(paths.base, 'caches', 'issues', name));

@@ -1,128 +1,161 @@
 import { z } from 'zod';
-import { AgentosError, type Problem, toErrorRecord, usageError } from '../core/errors.ts';
-import { type ItemId, parseItemId } from '../core/ids.ts';
+import { toErrorRecord, usageError } from '../core/errors.ts';
 import type { Selection } from '../core/remote.ts';
-import { type GitHubClient, repositoryAsk, TRUSTED } from '../host/github-client.ts';
-import { orElse } from '../host/port.ts';
-import {
-  answersTo,
-  commentSchema,
-  EDITS,
-  editsSchema,
-  eventSchema,
-  type GitHubIssue,
-  type GitHubPull,
-  hasLabel,
-  headOf,
-  isItem,
-  issueSchema,
-  labelledMs,
-  labelsOf,
-  MOST_EDITS,
-  pullSchema,
-  type TimelineEvent,
-  timeOf,
-} from './github-shapes.ts';
-import type { IssueSource } from './port.ts';
-import { doubtOf, issueFrom, type RemoteComment } from './remote-issue.ts';
+import { orElse } from '../host/failure.ts';
+import { type Repository, TRUSTED } from '../host/repository.ts';
+import type { IssueSource, LinkedPullRequest } from './port.ts';
+import { createRemoteSource, type IssueDetails, type RemoteComment, type RemoteIssue } from './remote-issue.ts';
 
-interface GitHubSourceOptions {
-  client: GitHubClient;
-  /** As configured; the repository may have been renamed since. */
-  path: string;
-  select: Selection;
-}
+/* Schemas require only what is used: GitHub Enterprise, proxies and compatible servers leave out some of the rest. */
+
+const user = z.looseObject({ login: z.string(), type: z.string().optional() }).nullish();
+const said = z.looseObject({
+  html_url: z.string().default(''),
+  body: z.string().nullish(),
+  user,
+  author_association: z.string().default('NONE'),
+});
+
+const issueSchema = said.extend({
+  number: z.int(),
+  title: z.string(),
+  state: z.string(),
+  locked: z.boolean().default(false),
+  updated_at: z.string().default(''),
+  labels: z.array(z.union([z.string(), z.looseObject({ name: z.string().nullish() })])).default([]),
+  comments: z.int().default(0),
+  pull_request: z.looseObject({ merged_at: z.string().nullish() }).nullish(),
+  repository: z.looseObject({ full_name: z.string() }).nullish(),
+  issue_dependencies_summary: z.looseObject({ blocked_by: z.int().default(0) }).nullish(),
+});
+type GitHubIssue = z.infer<typeof issueSchema>;
+
+const commentSchema = said.extend({ id: z.union([z.int(), z.bigint()]), created_at: z.string().default('') });
+
+const eventSchema = z.looseObject({
+  event: z.string().optional(),
+  created_at: z.string().nullish(),
+  actor: user,
+  label: z.looseObject({ name: z.string().nullish() }).nullish(),
+  source: z.looseObject({ issue: issueSchema.nullish() }).nullish(),
+});
+type TimelineEvent = z.infer<typeof eventSchema>;
+
+const pullSchema = said.extend({
+  number: z.int(),
+  state: z.string(),
+  merged_at: z.string().nullish(),
+  head: z.looseObject({ ref: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
+});
+type GitHubPull = z.infer<typeof pullSchema>;
+
+const MOST_EDITS = 100;
+/** The REST API does not say when a body was changed. */
+const EDITS = `query($owner: String!, $repo: String!, $number: Int!) {
+  repository(owner: $owner, name: $repo) {
+    issue(number: $number) {
+      lastEditedAt
+      userContentEdits(first: ${MOST_EDITS}) { nodes { editedAt editor { login } } }
+    }
+  }
+}`;
+const edit = z.looseObject({ editedAt: z.string(), editor: z.looseObject({ login: z.string() }).nullable() });
+const editsSchema = z.looseObject({
+  repository: z.looseObject({
+    issue: z.looseObject({
+      lastEditedAt: z.string().nullable(),
+      userContentEdits: z.looseObject({ nodes: z.array(edit) }),
+    }),
+  }),
+});
 
 /** GitHub updates the issue within the same request that sets its label. */
 const SAME_MOMENT_MS = 2_000;
 
-/** The open issues of one GitHub repository. Their ids are their numbers. */
-export function createGitHubSource({ client, path: given, select }: GitHubSourceOptions): IssueSource {
-  const location = `github:${given}`;
-  const listed = new Map<string, GitHubIssue>();
+/** Statuses of an issue that can't be read any more. */
+const GONE = new Map<number, 'transferred' | 'deleted' | 'withheld'>([
+  [301, 'transferred'],
+  [410, 'deleted'],
+  [451, 'withheld'],
+]);
+
+const NEWEST = { state: 'all', sort: 'updated', direction: 'desc', per_page: 100 };
+
+/** The open issues of one GitHub repository. */
+export function createGitHubSource(repository: Repository, select: Selection): IssueSource {
+  const remoteSchema = issueSchema.transform(remoteOf);
   let recent: Promise<GitHubPull[]> | null = null;
 
-  const pathNow = async (): Promise<string> => (await client.repository(given)).path;
-  const ask = repositoryAsk(client, given);
-  const below: typeof ask = (route, what, parameters) => ask(route, `${what} of ${given}`, parameters);
   /** The most recently updated page; pull requests that are not on it are found by an issue's timeline. */
   const recentPulls = (): Promise<GitHubPull[]> =>
-    (recent ??= below('GET /pulls', 'read pull requests', {
-      state: 'all',
-      sort: 'updated',
-      direction: 'desc',
-    }).then((ask) => client.list(ask, pullSchema, { count: 1, isWanted: () => true })));
-
-  async function selected(): Promise<GitHubIssue[]> {
-    const { labels, milestone, assignee, query, limit } = select;
-    const most = limit === null ? undefined : { count: limit, isWanted: isItem };
-    if (query !== null) {
-      const words = [
-        `repo:${await pathNow()} is:issue is:open`,
-        ...labels.map((label) => `label:"${label}"`),
-        ...(milestone === null ? [] : [`milestone:"${milestone}"`]),
-        ...(assignee === null ? [] : [`assignee:${assignee}`]),
-        query,
-      ];
-      const ask = {
-        what: `search issues of ${given}`,
-        route: 'GET /search/issues',
-        parameters: { q: words.join(' ') },
-      };
-      return client.list(ask, issueSchema, most);
-    }
-    const ask = await below('GET /issues', 'read issues', {
-      state: 'open',
-      sort: 'created',
-      direction: 'asc',
-      ...(labels.length === 0 ? {} : { labels: labels.join(',') }),
-      ...(milestone === null ? {} : { milestone: await milestoneNumber(milestone) }),
-      ...(assignee === null ? {} : { assignee }),
-    });
-    return client.list(ask, issueSchema, most);
-  }
+    (recent ??= repository.request(z.array(pullSchema), 'GET pulls', 'read pull requests', NEWEST));
 
   async function milestoneNumber(title: string): Promise<string> {
     if (title === '*' || title === 'none') return title;
-    const ask = await below('GET /milestones', 'read milestones', { state: 'all' });
-    const all = await client.list(ask, z.looseObject({ number: z.int(), title: z.string() }));
+    const milestone = z.looseObject({ number: z.int(), title: z.string() });
+    const all = await repository.list(milestone, 'GET milestones', 'read milestones', { state: 'all' });
     const found = all.find((one) => one.title === title) ?? all.find((one) => String(one.number) === title);
     if (found !== undefined) return String(found.number);
     const known = all.map((one) => `"${one.title}"`).join(', ') || 'none';
-    throw usageError(`${given} has no milestone "${title}".`, `There are: ${known}`);
+    throw usageError(`${repository.location} has no milestone "${title}".`, `There are: ${known}`);
   }
 
-  async function issue(id: ItemId): Promise<GitHubIssue> {
-    const notTaken = (why: Extract<Problem, { code: 'issue-not-taken' }>['why']): AgentosError =>
-      new AgentosError({ code: 'issue-not-taken', id, where: location, why });
-    const missing = new AgentosError({ code: 'issue-missing', id, path: `${location}#${id}`, near: [] });
-    if (!/^[1-9]\d{0,14}$/.test(id)) throw missing;
-    const ask = await below('GET /issues/{number}', `read issue ${id}`, { number: Number(id) });
-    const found = await client.find(ask, issueSchema).catch((error: unknown) => {
-      const { problem } = toErrorRecord(error);
-      if (problem.code === 'host-not-found') throw missing;
-      if (problem.code === 'host-refused' && problem.status === 410) throw notTaken('deleted');
-      if (problem.code === 'host-refused' && problem.status === 451) throw notTaken('withheld');
-      throw error;
-    });
-    if (!('value' in found)) throw notTaken('transferred');
-    const { value } = found;
-    if (value.pull_request) throw notTaken('pull-request');
-    if (value.state !== 'open') throw notTaken('closed');
-    if (value.locked) throw notTaken('locked');
-    const labels = labelsOf(value);
-    if (listed.has(id) && !select.labels.every((label) => hasLabel(labels, label))) throw notTaken('unlabelled');
-    return value;
+  function remoteOf(issue: GitHubIssue): RemoteIssue {
+    const isClosed = issue.state !== 'open';
+    return {
+      number: issue.number,
+      title: issue.title,
+      body: issue.body ?? '',
+      url: issue.html_url,
+      updatedAt: issue.updated_at,
+      labels: issue.labels.flatMap((label) => (typeof label === 'string' ? label : (label.name ?? []))),
+      author: nameOf(issue),
+      obstacle: issue.pull_request ? 'pull-request' : isClosed ? 'closed' : issue.locked ? 'locked' : null,
+      blockers: issue.issue_dependencies_summary?.blocked_by ?? 0,
+      details: () => detailsOf(issue),
+    };
   }
 
-  async function comments(id: ItemId, count: number): Promise<RemoteComment[]> {
-    if (count === 0) return [];
-    const ask = await below('GET /issues/{number}/comments', `read comments on ${id}`, {
-      number: Number(id),
+  async function detailsOf(issue: GitHubIssue): Promise<IssueDetails> {
+    const { number, issue_dependencies_summary: dependencies } = issue;
+    const author = nameOf(issue);
+    const history = repository.list(eventSchema, 'GET issues/{number}/timeline', `read the history of #${number}`, {
+      number,
     });
-    return (await client.list(ask, commentSchema)).map((comment) => ({
+    const [comments, events, blockedBy, pulls, { path }] = await Promise.all([
+      issue.comments === 0 ? [] : commentsOn(number),
+      // Without a timeline no label vouches for the text.
+      orElse(history, []),
+      dependencies?.blocked_by ? blockersOf(number) : [],
+      recentPulls(),
+      repository.facts(),
+    ]);
+    return {
+      comments,
+      blockedBy,
+      answeredBy: answersTo(number, path, events, pulls),
+      isAuthorTrusted: TRUSTED.has(issue.author_association),
+      // Labels that the author set don't count.
+      labelled: async () =>
+        events.flatMap(({ event, label, actor, created_at: at }) =>
+          event === 'labeled' && actor?.login !== author && at ? [{ label: label?.name ?? '', at }] : [],
+        ),
+      async changedMs(labelledMs) {
+        // Nothing happened to the issue after its label was set.
+        if (Date.parse(issue.updated_at) <= labelledMs + SAME_MOMENT_MS) return null;
+        const renamed = events.findLast(({ event, actor }) => event === 'renamed' && actor?.login === author);
+        const edited = await editedMs(number, author);
+        return edited === 'unknown' ? edited : Math.max(timeOf(renamed?.created_at), edited);
+      },
+    };
+  }
+
+  async function commentsOn(number: number): Promise<RemoteComment[]> {
+    const what = `read comments on #${number}`;
+    const all = await repository.list(commentSchema, 'GET issues/{number}/comments', what, { number });
+    return all.map((comment) => ({
       id: String(comment.id),
-      by: comment.user?.login ?? 'ghost',
+      by: nameOf(comment),
       isTrusted: TRUSTED.has(comment.author_association),
       at: comment.created_at,
       url: comment.html_url,
@@ -130,89 +163,125 @@ export function createGitHubSource({ client, path: given, select }: GitHubSource
     }));
   }
 
-  async function timeline(id: ItemId): Promise<TimelineEvent[]> {
-    const ask = await below('GET /issues/{number}/timeline', `read the history of ${id}`, {
-      number: Number(id),
-    });
-    // Without a timeline no label vouches for the text.
-    return orElse(client.list(ask, eventSchema), []);
+  async function blockersOf(number: number): Promise<string[]> {
+    const route = 'GET issues/{number}/dependencies/blocked_by';
+    const all = await repository.list(issueSchema, route, `read what blocks #${number}`, { number });
+    const { path } = await repository.facts();
+    const open = all.filter(({ state }) => state === 'open');
+    return open.map(({ number: other, repository: of = null }) =>
+      of === null || of.full_name === path ? `#${other}` : `${of.full_name}#${other}`,
+    );
   }
 
-  async function blockers(id: ItemId, count: number): Promise<string[]> {
-    if (count === 0) return [];
-    const route = 'GET /issues/{number}/dependencies/blocked_by';
-    const ask = await below(route, `read what blocks ${id}`, { number: Number(id) });
-    const path = await pathNow();
-    const open = (await client.list(ask, issueSchema)).filter(({ state }) => state === 'open');
-    return open.map(({ number, repository }) => {
-      const other = repository?.full_name ?? path;
-      return other === path ? `#${number}` : `${other}#${number}`;
-    });
-  }
-
-  async function lastEdit(number: number, author: string): Promise<number | null | 'unknown'> {
-    const [owner, repo] = (await pathNow()).split('/');
-    const asked = client.graphql(`read the edits of ${number}`, EDITS, { owner, repo, number }, editsSchema);
-    const edited = await asked.then(({ repository }) => repository.issue).catch(() => null);
+  /** When the author last edited the body; 0: never. */
+  async function editedMs(number: number, author: string): Promise<number | 'unknown'> {
+    const read = repository.graphql(editsSchema, EDITS, `read the edits of #${number}`, { number });
+    const edited = await read.then(({ repository: { issue } }) => issue).catch(() => null);
     if (edited === null) return 'unknown';
-    if (edited.lastEditedAt === null) return null;
-    const own = edited.userContentEdits.nodes.filter(({ editor }) => editor === null || editor.login === author);
-    const isComplete = edited.userContentEdits.nodes.length < MOST_EDITS;
-    return timeOf(own[0]?.editedAt) ?? (isComplete ? null : 'unknown');
+    const { nodes } = edited.userContentEdits;
+    const own = nodes.find(({ editor }) => editor === null || editor.login === author);
+    if (edited.lastEditedAt === null || own !== undefined) return timeOf(own?.editedAt);
+    return nodes.length < MOST_EDITS ? 0 : 'unknown';
   }
 
-  return {
-    location,
-    async ids() {
-      const { limit } = select;
+  return createRemoteSource({
+    location: repository.location,
+    select,
+    async listed(isEnough) {
+      const { labels, milestone, assignee, query } = select;
       // Pull requests are read now, so that starting an item needs no further request.
-      const [issues] = await Promise.all([selected(), recentPulls()]);
-      const items = issues.filter(isItem).slice(0, limit ?? issues.length);
-      for (const one of items) listed.set(String(one.number), one);
-      return items.map(({ number }) => parseItemId(String(number))).sort((a, b) => Number(a) - Number(b));
-    },
-    look: async (id) => headOf(listed.get(id) ?? (await issue(id))),
-    async read(id) {
-      const found = await issue(id);
-      const author = found.user?.login ?? 'ghost';
-      const [said, events, blockedBy, pulls] = await Promise.all([
-        comments(id, found.comments),
-        timeline(id),
-        blockers(id, found.issue_dependencies_summary?.blocked_by ?? 0),
-        recentPulls(),
-      ]);
-      const labelled = labelledMs(events, labelsOf(found), select.labels, author);
-      const doubt = await doubtOf({
-        isAuthorTrusted: TRUSTED.has(found.author_association),
-        author,
-        isNamed: !listed.has(id),
-        labelledMs: labelled,
-        async changedMs() {
-          // Nothing happened to the issue after its label was set.
-          const isQuiet = typeof labelled === 'number' && Date.parse(found.updated_at) <= labelled + SAME_MOMENT_MS;
-          if (isQuiet) return null;
-          const renamed = events.findLast(({ event, actor }) => event === 'renamed' && actor?.login === author);
-          const edited = await lastEdit(found.number, author);
-          return edited === 'unknown' ? edited : Math.max(timeOf(renamed?.created_at) ?? 0, edited ?? 0);
-        },
-      });
-      const remote = {
-        number: found.number,
-        title: found.title,
-        body: found.body ?? '',
-        url: found.html_url,
-        updatedAt: found.updated_at,
-        labels: labelsOf(found),
-        comments: said,
-        blockedBy,
-        answeredBy: answersTo(found.number, await pathNow(), events, pulls),
-        doubt,
+      await recentPulls();
+      if (query !== null) {
+        const words = [
+          `repo:${(await repository.facts()).path} is:issue is:open`,
+          ...labels.map((label) => `label:"${label}"`),
+          ...(milestone === null ? [] : [`milestone:"${milestone}"`]),
+          ...(assignee === null ? [] : [`assignee:${assignee}`]),
+          query,
+        ];
+        return repository.list(remoteSchema, 'GET /search/issues', 'search issues', { q: words.join(' ') }, isEnough);
+      }
+      const asked = {
+        state: 'open',
+        sort: 'created',
+        direction: 'asc',
+        ...(labels.length === 0 ? {} : { labels: labels.join(',') }),
+        ...(milestone === null ? {} : { milestone: await milestoneNumber(milestone) }),
+        ...(assignee === null ? {} : { assignee }),
       };
-      return issueFrom(remote, location);
+      return repository.list(remoteSchema, 'GET issues', 'read issues', asked, isEnough);
     },
-    async poll(last) {
-      const newest = { state: 'all', sort: 'updated', direction: 'desc', per_page: 1 };
-      return client.mark(await below('GET /issues', 'read issues', newest), last);
+    async issue(number) {
+      const read = repository.request(remoteSchema, 'GET issues/{number}', `read issue ${number}`, { number });
+      return read.catch((error: unknown) => {
+        const { problem } = toErrorRecord(error);
+        const why = problem.code === 'host-refused' ? GONE.get(problem.status) : undefined;
+        if (why === undefined) throw error;
+        return why;
+      });
     },
-  };
+    async poll() {
+      const newest = { ...NEWEST, per_page: 1 };
+      const [issue] = await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest);
+      return `${issue?.number} ${issue?.updated_at}`;
+    },
+  });
+}
+
+function nameOf({ user: by }: Pick<GitHubIssue, 'user'>): string {
+  return by?.login ?? 'ghost';
+}
+
+function timeOf(text: string | null | undefined): number {
+  return text ? Date.parse(text) : 0;
+}
+
+/**
+ * Pull requests that close the issue, or whose branch is the item's. A merged one counts unless the issue was reopened since.
+ * An open one counts only from a trusted person: otherwise a stranger could block an item.
+ */
+function answersTo(
+  number: number,
+  path: string,
+  events: readonly TimelineEvent[],
+  pulls: readonly GitHubPull[],
+): LinkedPullRequest[] {
+  const reopenedMs = timeOf(events.findLast(({ event }) => event === 'reopened')?.created_at);
+  const ofBranch = new RegExp(`^agentos/${number}(?:-|$)`);
+  const linked = events.flatMap(({ event, source }) => {
+    const pull = event === 'cross-referenced' ? source?.issue : null;
+    if (!pull?.pull_request) return [];
+    const { merged_at } = pull.pull_request;
+    return [{ ...pull, merged_at, of: pull.repository?.full_name ?? path, isOwn: false, isOfBranch: false }];
+  });
+  const recent = pulls.map((pull) => {
+    const isOwn = pull.head.repo?.full_name.toLowerCase() === path.toLowerCase();
+    return { ...pull, of: path, isOwn, isOfBranch: isOwn && ofBranch.test(pull.head.ref) };
+  });
+  const found = [...linked, ...recent]
+    .filter(({ isOfBranch, body, of }) => isOfBranch || closes(body ?? '', { path, of, number }))
+    .filter(({ merged_at, state, isOwn, author_association, user: by }) =>
+      merged_at
+        ? reopenedMs <= timeOf(merged_at)
+        : state === 'open' && (isOwn || TRUSTED.has(author_association) || by?.type === 'Bot'),
+    )
+    .map(({ number: pull, html_url: url, merged_at }): LinkedPullRequest => {
+      return { number: pull, url, state: merged_at ? 'merged' : 'open' };
+    });
+  const byPlace = new Map(found.map((one) => [one.url || `#${one.number}`, one]));
+  return [...byPlace.values()].sort((a, b) => a.number - b.number);
+}
+
+const CLOSING = /\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+([^\s,;)]+)/gi;
+
+/** Whether the text of a pull request in the repository `of` says that it closes this issue of the repository `path`. */
+function closes(text: string, { path, of, number }: { path: string; of: string; number: number }): boolean {
+  for (const [, target = ''] of text.matchAll(CLOSING)) {
+    const [, named, digits] =
+      /^(?:https?:\/\/[^/]+\/)?([\w./-]+?)(?:#|\/issues\/|\/-\/issues\/)(\d+)\b/.exec(target) ??
+      /^()(?:#|GH-)(\d+)\b/i.exec(target) ??
+      [];
+    if (Number(digits) === number && (named || of).toLowerCase() === path.toLowerCase()) return true;
+  }
+  return false;
 }

@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { AgentosError, codeOf } from '../core/errors.ts';
-import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { Selection } from '../core/remote.ts';
-import { type GitLabAsk, type GitLabClient, projectAsk } from '../host/gitlab-client.ts';
-import { orElse } from '../host/port.ts';
-import type { IssueHead, IssueSource, LinkedPullRequest } from './port.ts';
-import { doubtOf, issueFrom, outsideLine } from './remote-issue.ts';
+import { orElse } from '../host/failure.ts';
+import type { Repository } from '../host/repository.ts';
+import type { IssueSource, LinkedPullRequest } from './port.ts';
+import { createRemoteSource, type IssueDetails, type RemoteIssue } from './remote-issue.ts';
 
 const user = z.looseObject({ id: z.int(), username: z.string() }).nullish();
 
@@ -40,6 +38,8 @@ const labelEventSchema = z.looseObject({
 
 const stateEventSchema = z.looseObject({ state: z.string(), created_at: z.string() });
 
+const linkSchema = z.looseObject({ iid: z.int(), state: z.string(), link_type: z.string().default('relates_to') });
+
 const mergeRequestSchema = z.looseObject({
   iid: z.int(),
   web_url: z.string().default(''),
@@ -50,73 +50,96 @@ const mergeRequestSchema = z.looseObject({
   author: user,
 });
 
-interface GitLabSourceOptions {
-  client: GitLabClient;
-  path: string;
-  select: Selection;
-}
-
 /** The open issues of one GitLab project. Their ids are the numbers that people see (`iid`). */
-export function createGitLabSource({ client, path: given, select }: GitLabSourceOptions): IssueSource {
-  const location = `gitlab:${given}`;
-  const listed = new Map<string, GitLabIssue>();
+export function createGitLabSource(repository: Repository, select: Selection): IssueSource {
+  const remoteSchema = issueSchema.transform(remoteOf);
 
-  const ask = projectAsk(client, given);
-  const below = (route: string, what: string, query: GitLabAsk['query'] = {}): Promise<GitLabAsk> =>
-    ask(`GET ${route}`, `${what} of ${given}`, { query });
   /** Some editions of GitLab lack a feature. */
-  const listIfThere = <T>(ask: GitLabAsk, schema: z.ZodType<T>): Promise<T[]> => orElse(client.list(ask, schema), []);
+  const listIfThere = <T>(schema: z.ZodType<T>, route: string, what: string): Promise<T[]> =>
+    orElse(repository.list(schema, route, what), []);
 
-  async function issue(id: ItemId): Promise<GitLabIssue> {
-    const missing = new AgentosError({ code: 'issue-missing', id, path: `${location}#${id}`, near: [] });
-    if (!/^[1-9]\d{0,14}$/.test(id)) throw missing;
-    const found = await client
-      .get(await below(`/issues/${id}`, `read issue ${id}`), issueSchema)
-      .catch((error: unknown) => {
-        throw codeOf(error) === 'host-not-found' ? missing : error;
-      });
-    const notTaken = (why: 'closed' | 'locked' | 'transferred' | 'unlabelled'): AgentosError =>
-      new AgentosError({ code: 'issue-not-taken', id, where: location, why });
-    if (found.moved_to_id) throw notTaken('transferred');
-    if (found.state !== 'opened') throw notTaken('closed');
-    if (found.discussion_locked) throw notTaken('locked');
-    if (listed.has(id) && !select.labels.every((label) => found.labels.includes(label))) throw notTaken('unlabelled');
-    return found;
+  function remoteOf(issue: GitLabIssue): RemoteIssue {
+    const isClosed = issue.state !== 'opened';
+    return {
+      number: issue.iid,
+      title: issue.title,
+      body: issue.description ?? '',
+      url: issue.web_url,
+      updatedAt: issue.updated_at,
+      labels: issue.labels,
+      author: issue.author?.username ?? 'ghost',
+      obstacle: issue.moved_to_id ? 'transferred' : isClosed ? 'closed' : issue.discussion_locked ? 'locked' : null,
+      blockers: 0,
+      details: () => detailsOf(issue),
+    };
   }
 
-  async function blockers(id: ItemId): Promise<string[]> {
-    const linkSchema = z.looseObject({ iid: z.int(), state: z.string(), link_type: z.string().default('relates_to') });
-    const ask = await below(`/issues/${id}/links`, `read what blocks ${id}`);
-    const links = await listIfThere(ask, linkSchema);
-    return links
-      .filter((link) => link.link_type === 'is_blocked_by' && link.state === 'opened')
-      .map(({ iid }) => `#${iid}`);
+  async function detailsOf({ iid, author, web_url }: GitLabIssue): Promise<IssueDetails> {
+    const oldestFirst = { sort: 'asc', order_by: 'created_at' };
+    const [notes, links, requests, members] = await Promise.all([
+      repository.list(noteSchema, `GET issues/${iid}/notes`, `read notes on #${iid}`, oldestFirst),
+      listIfThere(linkSchema, `GET issues/${iid}/links`, `read what blocks #${iid}`),
+      listIfThere(mergeRequestSchema, `GET issues/${iid}/closed_by`, `read what closes #${iid}`),
+      repository.members(),
+    ]);
+    const isMember = (one: GitLabIssue['author']): boolean => members.has(one?.id ?? -1);
+    const blocking = links.filter(({ link_type, state }) => link_type === 'is_blocked_by' && state === 'opened');
+    const reopenedMs = requests.some(({ state }) => state === 'merged') ? await reopenedMsOf(iid) : 0;
+    return {
+      blockedBy: blocking.map((link) => `#${link.iid}`),
+      answeredBy: requests
+        .filter(({ state, merged_at, ...request }) => {
+          const isOwn = request.source_project_id === request.target_project_id;
+          if (state === 'merged') return !merged_at || reopenedMs <= Date.parse(merged_at);
+          return state === 'opened' && (isOwn || isMember(request.author));
+        })
+        .map(({ iid: number, web_url: url, state }): LinkedPullRequest => {
+          return { number, url, state: state === 'merged' ? 'merged' : 'open' };
+        }),
+      comments: notes
+        .filter(({ system }) => !system)
+        .map((note) => ({
+          id: String(note.id),
+          by: note.author?.username ?? 'ghost',
+          isTrusted: isMember(note.author),
+          at: note.created_at,
+          url: `${web_url}#note_${note.id}`,
+          body: note.body,
+        })),
+      isAuthorTrusted: isMember(author),
+      async labelled() {
+        const events = await listIfThere(
+          labelEventSchema,
+          `GET issues/${iid}/resource_label_events`,
+          `read the labels of #${iid}`,
+        );
+        const set = events.filter(({ action, user: by }) => action === 'add' && isMember(by));
+        return set.map(({ label, created_at: at }) => ({ label: label?.name ?? '', at }));
+      },
+      // GitLab adds a system note when the title or the description changes.
+      async changedMs() {
+        const isChange = /^changed (?:the description|title)/;
+        const change = notes.findLast(
+          ({ system, body, author: by }) => system && by?.id === author?.id && isChange.test(body),
+        );
+        return change === undefined ? null : Date.parse(change.created_at);
+      },
+    };
   }
 
-  async function answers(id: ItemId): Promise<LinkedPullRequest[]> {
-    const ask = await below(`/issues/${id}/closed_by`, `read what closes ${id}`);
-    const [all, members] = await Promise.all([listIfThere(ask, mergeRequestSchema), client.members(given)]);
-    const reopened = all.some(({ state }) => state === 'merged') ? await reopenedAt(id) : null;
-    return all.flatMap((request): LinkedPullRequest[] => {
-      if (reopened !== null && request.merged_at && Date.parse(reopened) > Date.parse(request.merged_at)) return [];
-      const isOwn = request.source_project_id === request.target_project_id;
-      const isTrusted = isOwn || members.has(request.author?.id ?? -1);
-      if (request.state !== 'merged' && (request.state !== 'opened' || !isTrusted)) return [];
-      return [{ number: request.iid, url: request.web_url, state: request.state === 'merged' ? 'merged' : 'open' }];
-    });
+  /** 0: it was never reopened. */
+  async function reopenedMsOf(iid: number): Promise<number> {
+    const route = `GET issues/${iid}/resource_state_events`;
+    const events = await listIfThere(stateEventSchema, route, `read the history of #${iid}`);
+    return Date.parse(events.findLast(({ state }) => state === 'reopened')?.created_at ?? '') || 0;
   }
 
-  async function reopenedAt(id: ItemId): Promise<string | null> {
-    const ask = await below(`/issues/${id}/resource_state_events`, `read the history of ${id}`);
-    const events = await listIfThere(ask, stateEventSchema);
-    return events.findLast(({ state }) => state === 'reopened')?.created_at ?? null;
-  }
-
-  return {
-    location,
-    async ids() {
-      const { labels, milestone, assignee, query, limit } = select;
-      const ask = await below('/issues', 'read issues', {
+  return createRemoteSource({
+    location: repository.location,
+    select,
+    listed(isEnough) {
+      const { labels, milestone, assignee, query } = select;
+      const asked = {
         state: 'opened',
         order_by: 'created_at',
         sort: 'asc',
@@ -124,86 +147,14 @@ export function createGitLabSource({ client, path: given, select }: GitLabSource
         ...(milestone === null ? {} : { milestone }),
         ...(assignee === null ? {} : { assignee_username: assignee }),
         ...(query === null ? {} : { search: query }),
-      });
-      const most = limit === null ? undefined : { count: limit, isWanted: isItem };
-      const issues = (await client.list(ask, issueSchema, most)).filter(isItem);
-      const items = issues.slice(0, limit ?? issues.length);
-      for (const one of items) listed.set(String(one.iid), one);
-      return items.map(({ iid }) => parseItemId(String(iid))).sort((a, b) => Number(a) - Number(b));
+      };
+      return repository.list(remoteSchema, 'GET issues', 'read issues', asked, isEnough);
     },
-    look: async (id) => headOf(listed.get(id) ?? (await issue(id))),
-    async read(id) {
-      const found = await issue(id);
-      const notes = async () =>
-        client.list(
-          await below(`/issues/${id}/notes`, `read notes on ${id}`, { sort: 'asc', order_by: 'created_at' }),
-          noteSchema,
-        );
-      const [said, blockedBy, answeredBy, members] = await Promise.all([
-        notes(),
-        blockers(id),
-        answers(id),
-        client.members(given),
-      ]);
-      const author = found.author?.username ?? 'ghost';
-      const isOfAuthor = (one: { author?: { id: number } | null | undefined }): boolean =>
-        one.author?.id === found.author?.id;
-      const doubt = await doubtOf({
-        isAuthorTrusted: members.has(found.author?.id ?? -1),
-        author,
-        isNamed: !listed.has(id),
-        labelledMs: await labelledMs(id, found, members),
-        // GitLab adds a system note when the title or the description changes.
-        async changedMs() {
-          const isChange = ({ body }: { body: string }): boolean => /^changed (?:the description|title)/.test(body);
-          const change = said.findLast((note) => note.system && isOfAuthor(note) && isChange(note));
-          return change === undefined ? null : Date.parse(change.created_at);
-        },
-      });
-      const comments = said
-        .filter(({ system }) => !system)
-        .map((note) => ({
-          id: String(note.id),
-          by: note.author?.username ?? 'ghost',
-          isTrusted: members.has(note.author?.id ?? -1),
-          at: note.created_at,
-          url: `${found.web_url}#note_${note.id}`,
-          body: note.body,
-        }));
-      const { iid: number, title, description, web_url: url, updated_at: updatedAt, labels } = found;
-      const body = description ?? '';
-      return issueFrom(
-        { number, title, body, url, updatedAt, labels, comments, blockedBy, answeredBy, doubt },
-        location,
-      );
-    },
-    async poll(last) {
+    issue: (number) => repository.request(remoteSchema, `GET issues/${number}`, `read issue ${number}`),
+    async poll() {
       const newest = { scope: 'all', order_by: 'updated_at', sort: 'desc', per_page: 1 };
-      return client.mark(await below('/issues', 'read issues', newest), last);
+      const [issue] = await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest);
+      return `${issue?.iid} ${issue?.updated_at}`;
     },
-  };
-
-  async function labelledMs(
-    id: ItemId,
-    { labels }: GitLabIssue,
-    members: ReadonlySet<number>,
-  ): Promise<number | null | 'unknown'> {
-    const held = select.labels.filter((label) => labels.includes(label));
-    if (held.length === 0) return null;
-    const ask = await below(`/issues/${id}/resource_label_events`, `read the labels of ${id}`);
-    const set = (await listIfThere(ask, labelEventSchema)).findLast(
-      ({ action, label, user: by }) =>
-        action === 'add' && held.includes(label?.name ?? '') && members.has(by?.id ?? -1),
-    );
-    return set === undefined ? 'unknown' : Date.parse(set.created_at);
-  }
-}
-
-function isItem({ state, discussion_locked }: GitLabIssue): boolean {
-  return state === 'opened' && !discussion_locked;
-}
-
-function headOf({ iid, title, description }: GitLabIssue): IssueHead {
-  const chars = title.length + (description?.length ?? 0);
-  return { id: parseItemId(String(iid)), title: outsideLine(title) || `Issue ${iid}`, chars, blockers: 0 };
+  });
 }

@@ -85,6 +85,6 @@ export interface IssueSource {
   look(id: ItemId): Promise<IssueHead>;
   /** The whole current text. Rejects with `issue-missing`, `issue-unreadable`, or `issue-not-taken` (closed, locked, …). */
   read(id: ItemId): Promise<Issue>;
-  /** A mark that changes whenever an issue may have changed since `last`. One request at most. */
-  poll(last: string | null): Promise<string>;
+  /** A mark that changes whenever an issue may have changed. One request at most, without cost if nothing changed. */
+  poll(): Promise<string>;
 }

@@ -1,23 +1,53 @@
 import type { Nodes } from 'mdast';
-import { AgentosError } from '../core/errors.ts';
-import { parseItemId } from '../core/ids.ts';
+import { AgentosError, type Problem } from '../core/errors.ts';
+import { type ItemId, parseItemId } from '../core/ids.ts';
+import type { Selection } from '../core/remote.ts';
 import { writeFrontMatter } from '../documents/header.ts';
+import { orElse } from '../host/failure.ts';
 import { normaliseText, parseMarkdown } from '../markdown/markdown.ts';
 import { parseIssue } from './directory.ts';
-import type { Issue, IssueCommand, LinkedPullRequest } from './port.ts';
+import type { Issue, IssueCommand, IssueSource, LinkedPullRequest } from './port.ts';
 
-/** An issue of a service, in the terms that GitHub and GitLab share. */
-interface RemoteIssue {
+type NotTaken = Extract<Problem, { code: 'issue-not-taken' }>['why'];
+
+/** The issues of one repository, as GitHub or GitLab has them. */
+interface RemoteIssues {
+  /** `github:owner/name` */
+  location: string;
+  select: Selection;
+  /** The selected ones, or as many as are enough. */
+  listed(isEnough?: (all: readonly RemoteIssue[]) => boolean): Promise<RemoteIssue[]>;
+  /** Or why it can't be read any more. Rejects with `host-not-found`. */
+  issue(number: number): Promise<RemoteIssue | NotTaken>;
+  /** A mark that changes whenever one may have changed. One request, which costs no quota if nothing did. */
+  poll(): Promise<string>;
+}
+
+/** An issue as a service lists it. */
+export interface RemoteIssue {
   number: number;
   title: string;
   body: string;
   url: string;
   updatedAt: string;
   labels: string[];
+  author: string;
+  /** Why it can't be an item; null: it can. */
+  obstacle: NotTaken | null;
+  /** The number of open issues that block it, as far as the list says. */
+  blockers: number;
+  details: () => Promise<IssueDetails>;
+}
+
+export interface IssueDetails {
   comments: readonly RemoteComment[];
   blockedBy: string[];
   answeredBy: LinkedPullRequest[];
-  doubt: string | null;
+  isAuthorTrusted: boolean;
+  /** Labels that were set by people who can vouch for the text, oldest first. */
+  labelled: () => Promise<{ label: string; at: string }[]>;
+  /** When the author last changed the text; null: not since the label was set. */
+  changedMs: (labelledMs: number) => Promise<number | null | 'unknown'>;
 }
 
 export interface RemoteComment {
@@ -37,27 +67,105 @@ const COMMAND = /^\s*\/agentos\s+(approve|revise|drop)\b[ \t]*:?([^]*)$/i;
 const ANY_COMMAND = /^\s*\/agentos\b/i;
 const LARGEST_CHARS = 1_000_000;
 
+/** The ids are the numbers of the issues. */
+export function createRemoteSource(service: RemoteIssues): IssueSource {
+  const known = new Map<string, RemoteIssue>();
+  const { location, select } = service;
+  const { limit } = select;
+  const isItem = ({ obstacle }: RemoteIssue): boolean => obstacle === null;
+
+  async function issueNow(id: ItemId): Promise<RemoteIssue> {
+    const missing = new AgentosError({ code: 'issue-missing', id, path: `${location}#${id}`, near: [] });
+    if (!/^[1-9]\d{0,14}$/.test(id)) throw missing;
+    const found = await orElse(service.issue(Number(id)), null);
+    if (found === null) throw missing;
+    const notTaken = (why: NotTaken): AgentosError =>
+      new AgentosError({ code: 'issue-not-taken', id, where: location, why });
+    if (typeof found === 'string') throw notTaken(found);
+    if (found.obstacle !== null) throw notTaken(found.obstacle);
+    const isSelected = select.labels.every((label) => hasLabel(found.labels, label));
+    if (known.has(id) && !isSelected) throw notTaken('unlabelled');
+    return found;
+  }
+
+  return {
+    location,
+    async ids() {
+      const found = await (limit === null
+        ? service.listed()
+        : service.listed((all) => all.filter(isItem).length >= limit));
+      const items = found.filter(isItem).slice(0, limit ?? found.length);
+      for (const one of items) known.set(String(one.number), one);
+      return items.map(({ number }) => parseItemId(String(number))).sort((a, b) => Number(a) - Number(b));
+    },
+    async look(id) {
+      const found = known.get(id) ?? (await issueNow(id));
+      return { id, title: titleOf(found), chars: found.title.length + found.body.length, blockers: found.blockers };
+    },
+    async read(id) {
+      const found = await issueNow(id);
+      const details = await found.details();
+      const held = select.labels.filter((label) => hasLabel(found.labels, label));
+      return issueFrom(found, location, details, await doubtOf(found, details, held, !known.has(id)));
+    },
+    poll: () => service.poll(),
+  };
+}
+
+/** GitHub's labels are case-insensitive. */
+export function hasLabel(labels: readonly string[], label: string): boolean {
+  return labels.some((one) => one.toLowerCase() === label.toLowerCase());
+}
+
+/**
+ * Why no trusted person vouches for the current text; null: one does. Only its author and trusted people can change an issue, so
+ * nobody has to vouch for a trusted author. `held`: the selecting labels that it has. `isNamed`: the user named the issue on the
+ * command line, which vouches for its text.
+ */
+async function doubtOf(
+  { author }: RemoteIssue,
+  { isAuthorTrusted, labelled, changedMs }: IssueDetails,
+  held: readonly string[],
+  isNamed: boolean,
+): Promise<string | null> {
+  if (isAuthorTrusted) return null;
+  const who = `its author, ${outsideLine(author)}, is not a member of the repository`;
+  if (held.length === 0) return isNamed ? null : `${who}, and no label vouches for its text`;
+  const set = (await labelled()).findLast(({ label }) => hasLabel(held, label));
+  if (set === undefined) return `${who}, and no trusted person set its label`;
+  const labelledMs = Date.parse(set.at);
+  const changed = await changedMs(labelledMs);
+  if (changed === 'unknown') return `${who}, and whether its text changed after the label was set can't be told`;
+  return changed !== null && changed > labelledMs ? `${who}, and changed its text after the label was set` : null;
+}
+
+function titleOf({ title, number }: RemoteIssue): string {
+  return outsideLine(title) || `Issue ${number}`;
+}
+
 /**
  * Combines title, body and the comments of trusted people into one text in the form of an issue file. The lineage stores that text,
  * and its hash changes if any part changes.
  */
-export function issueFrom(remote: RemoteIssue, location: string): Issue {
+function issueFrom(
+  remote: RemoteIssue,
+  location: string,
+  { comments, blockedBy, answeredBy }: IssueDetails,
+  doubt: string | null,
+): Issue {
   const id = parseItemId(String(remote.number));
-  const title = outsideLine(remote.title) || `Issue ${id}`;
-  const others = remote.comments.filter(({ body }) => !body.startsWith(OWN_COMMENT));
+  const others = comments.filter(({ body }) => !body.startsWith(OWN_COMMENT));
   const said = others.filter(({ body }) => !ANY_COMMAND.test(body));
   const used = said.filter(({ isTrusted }) => isTrusted);
   const told = others.filter(({ body }) => ANY_COMMAND.test(body));
-  const parts = [outsideText(remote.body), ...used.map(commentText)].filter((part) => part !== '');
-  const text = parts.join('\n\n');
+  const text = [outsideText(remote.body), ...used.map(commentText)].filter((part) => part !== '').join('\n\n');
   if (text.length > LARGEST_CHARS) {
     const reason = `is larger than ${LARGEST_CHARS / 1_000_000} MB with its comments`;
     throw new AgentosError({ code: 'issue-unreadable', id, path: `${location}#${id}`, reason });
   }
-  const { url, labels, updatedAt, blockedBy, answeredBy, doubt } = remote;
-  const issue = parseIssue(id, writeFrontMatter(`${text}\n`, { title, url, labels }));
+  const { url, labels, updatedAt } = remote;
   return {
-    ...issue,
+    ...parseIssue(id, writeFrontMatter(`${text}\n`, { title: titleOf(remote), url, labels })),
     facts: {
       url,
       updatedAt,
@@ -83,52 +191,6 @@ function commandIn({ id, by, at, url, body }: RemoteComment): IssueCommand[] {
   const [, kind, text = ''] = COMMAND.exec(body) ?? [];
   if (kind === undefined) return [];
   return [{ id, by, at, url, kind: kind.toLowerCase() as IssueCommand['kind'], text: outsideText(text) }];
-}
-
-interface Vouching {
-  isAuthorTrusted: boolean;
-  author: string;
-  /** The user named the issue on the command line, which vouches for its text. */
-  isNamed: boolean;
-  /** When a trusted person set the selecting label; null: it has no such label; unknown: can't tell who set it. */
-  labelledMs: number | null | 'unknown';
-  /** When the author last changed the text. Called only if the author is not trusted. */
-  changedMs: () => Promise<number | null | 'unknown'>;
-}
-
-/**
- * Why no trusted person vouches for the current text; null: one does. Only its author and trusted people can change an issue, so
- * nobody has to vouch for a trusted author.
- */
-export async function doubtOf({
-  isAuthorTrusted,
-  author,
-  isNamed,
-  labelledMs,
-  changedMs,
-}: Vouching): Promise<string | null> {
-  if (isAuthorTrusted) return null;
-  const who = `its author, ${outsideLine(author)}, is not a member of the repository`;
-  if (labelledMs === null) return isNamed ? null : `${who}, and no label vouches for its text`;
-  if (labelledMs === 'unknown') return `${who}, and no trusted person set its label`;
-  const changed = await changedMs();
-  if (changed === 'unknown') return `${who}, and whether its text changed after the label was set can't be told`;
-  return changed !== null && changed > labelledMs ? `${who}, and changed its text after the label was set` : null;
-}
-
-const CLOSING = /\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+([^\s,;)]+)/gi;
-
-/** Whether the text of a pull request in the repository `of` says that it closes this issue of the repository `path`. */
-export function closes(text: string, { path, of, number }: { path: string; of: string; number: number }): boolean {
-  for (const [, target = ''] of text.matchAll(CLOSING)) {
-    const [, named, digits] =
-      /^(?:https?:\/\/[^/]+\/)?([\w./-]+?)(?:#|\/issues\/|\/-\/issues\/)(\d+)\b/.exec(target) ??
-      /^()(?:#|GH-)(\d+)\b/i.exec(target) ??
-      [];
-    if (Number(digits) !== number) continue;
-    if ((named || of).toLowerCase() === path.toLowerCase()) return true;
-  }
-  return false;
 }
 
 /** Control characters except line feed and tab. */

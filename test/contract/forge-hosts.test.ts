@@ -3,27 +3,19 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createGitHubForge } from '../../src/forge/github.ts';
-import { createGitHubTracker } from '../../src/forge/github-tracker.ts';
-import { createGitLabForge } from '../../src/forge/gitlab.ts';
-import { createGitLabTracker } from '../../src/forge/gitlab-tracker.ts';
-import { answerMarker, type Forge, type Tracker } from '../../src/forge/port.ts';
-import { createWholeFetch } from '../../src/host/fetch.ts';
-import { createGitHubClient } from '../../src/host/github-client.ts';
-import { createGitLabClient } from '../../src/host/gitlab-client.ts';
-import type { HostOptions } from '../../src/host/port.ts';
+import { createGitHubForge, createGitHubTracker } from '../../src/forge/github.ts';
+import { createGitLabForge, createGitLabTracker } from '../../src/forge/gitlab.ts';
+import type { Forge, Tracker } from '../../src/forge/port.ts';
+import { answerMarker } from '../../src/forge/texts.ts';
 import { createAppToken } from '../../src/host/token.ts';
 import { testFolder } from '../support/folder.ts';
 import { fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import { EVE, fakeGitLab, GITLAB_TOKEN, OLIVIA } from '../support/hosts/gitlab.ts';
 import { hostedProject } from '../support/hosts/project.ts';
-import { type HostServer, startHost } from '../support/hosts/server.ts';
+import { connect, type HostServer, startHost } from '../support/hosts/server.ts';
 
-function options(apiUrl: string, token: string, isApp = false): HostOptions {
-  const plain = { maxRetries: 0, maxWaitMs: 1_000, onWait: () => undefined };
-  return { ...plain, apiUrl, isApp, token: () => Promise.resolve(new Secret(token)) };
-}
+const onGitHubAt = (apiUrl: string, isApp = false) =>
+  connect('acme/widget', { host: 'github', apiUrl, token: TOKEN, isApp });
 
 interface Given {
   server: HostServer;
@@ -57,13 +49,13 @@ async function onGitHub(hasBranch = false): Promise<Given> {
   const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
   const github = await fakeGitHub({ bare });
   github.issue({ number: 42 });
-  const client = createGitHubClient(options(github.url, TOKEN));
+  const repository = onGitHubAt(github.url);
   github.required = ['build'];
   const conclusions = { pending: null, passed: 'success', failed: 'failure' };
   return {
     server: github,
-    tracker: createGitHubTracker(client, 'acme/widget'),
-    forge: createGitHubForge(client, 'acme/widget'),
+    tracker: createGitHubTracker(repository),
+    forge: createGitHubForge(repository),
     branch,
     head,
     strangers: (body) => void github.comment(42, body, 'eve', 'NONE'),
@@ -117,12 +109,13 @@ async function onGitLab(hasBranch = false): Promise<Given> {
   const { bare, branch, head } = hasBranch ? await pushedBranch() : NO_BRANCH;
   const gitlab = await fakeGitLab({ bare });
   gitlab.issue({ iid: 42 });
-  const client = createGitLabClient(options(`${gitlab.url}/api/v4`, GITLAB_TOKEN));
+  const apiUrl = `${gitlab.url}/api/v4`;
+  const repository = connect('acme/tools/widget', { host: 'gitlab', apiUrl, token: GITLAB_TOKEN });
   const states = { pending: 'running', passed: 'success', failed: 'failed' };
   return {
     server: gitlab,
-    tracker: createGitLabTracker(client, 'acme/tools/widget'),
-    forge: createGitLabForge(client, 'acme/tools/widget'),
+    tracker: createGitLabTracker(repository),
+    forge: createGitLabForge(repository),
     branch,
     head,
     strangers: (body) => void gitlab.note(42, body, EVE),
@@ -199,7 +192,7 @@ for (const [name, open] of [
       const made = await forge.open(request);
       expect(made).toMatchObject({ state: 'open', isDraft: true, branch, head, base: 'main', isOwn: true });
       await expect(forge.open(request)).rejects.toMatchObject({ problem: { code: 'host-refused' } });
-      await forge.makeReady(made);
+      await forge.makeReady(made.number);
       expect(await forge.pullRequestsOf(branch)).toMatchObject([{ number: made.number, isDraft: false }]);
       expect(
         (await forge.openPullRequests()).map(({ isOwn }) => isOwn).toSorted((a, b) => Number(a) - Number(b)),
@@ -222,9 +215,9 @@ for (const [name, open] of [
       }
       const answered = (await forge.reviews(made.number)).filter(({ isOwn }) => isOwn);
       expect(answered.map(({ thread }) => thread)).toContain(lines[0]?.thread);
-      const mark = await forge.poll(null);
+      const mark = await forge.poll();
       const asked = server.requests.length;
-      expect(await forge.poll(mark)).toBe(mark);
+      expect(await forge.poll()).toBe(mark);
       expect(server.requests.length - asked).toBe(name === 'GitHub' ? 1 : 3);
       if (name === 'GitHub')
         expect(said[0]).toMatchObject({ verdict: 'changes-requested', body: 'Not yet', line: null });
@@ -243,6 +236,29 @@ for (const [name, open] of [
       ).toEqual(['build failed', 'lint pending']);
     });
 
+    test('the end of a failed job’s log is fetched with the token, but from where it is stored without it', async () => {
+      const { forge, server } = await open();
+      const job = name === 'GitHub' ? 'https://github.com/x/actions/runs/1/job/7' : 'https://gitlab.com/x/-/jobs/7';
+      const log = (url: string | null) =>
+        forge.failureLog({ name: 'build', state: 'failed', isRequired: true, url, output: 'its summary' });
+      // There is no job, or no log of it.
+      for (const url of [null, 'https://ci.example.org/7', job]) expect(await log(url)).toBe('its summary');
+      const stored = (location: string): void =>
+        server.fail('GET', /\/jobs\/7\//, { status: 302, headers: { location }, body: {} });
+      stored('/stored');
+      server.fail('GET', /^\/stored$/, { body: `first${'.'.repeat(5_000_000)}last` });
+      expect(await log(job)).toMatch(/^[^f]+last"$/);
+      expect(server.requests.slice(-2).map(({ headers }) => headers['authorization'] !== undefined)).toEqual([
+        true,
+        false,
+      ]);
+      // Another host is reached over https only.
+      stored('http://127.0.0.2:9/stored');
+      await expect(log(job)).rejects.toMatchObject({
+        problem: { code: 'host-unreachable', detail: '127.0.0.2:9 is not reached over https' },
+      });
+    });
+
     test('an archived repository is refused by name', async () => {
       const { forge, tracker, archive } = await open();
       archive();
@@ -259,16 +275,22 @@ test('required checks that have not reported yet are pending on GitHub', async (
   ]);
 });
 
+test('all checks of a commit are read, however many there are', async () => {
+  const { forge, head, report } = await onGitHub(true);
+  for (let number = 1; number <= 250; number++) report(`job ${number}`, 'passed');
+  expect(await forge.checks(head, 'main')).toHaveLength(251);
+});
+
 test('two hundred open pull requests are three requests on GitHub, and as many when nothing changed', async () => {
   const github = await fakeGitHub();
   for (let number = 1; number <= 201; number++) github.pull({ number });
-  const forge = createGitHubForge(createGitHubClient(options(github.url, TOKEN)), 'acme/widget');
+  const forge = createGitHubForge(onGitHubAt(github.url));
   expect(await forge.openPullRequests()).toHaveLength(201);
   const asked = github.requests.length;
-  const mark = await forge.poll(null);
-  expect([github.requests.length - asked, await forge.poll(mark)]).toEqual([3, mark]);
+  const mark = await forge.poll();
+  expect([github.requests.length - asked, await forge.poll()]).toEqual([3, mark]);
   github.checkRuns.push({ head_sha: '0'.repeat(40), name: 'build', status: 'completed', conclusion: 'failure' });
-  expect(await forge.poll(mark)).not.toBe(mark);
+  expect(await forge.poll()).not.toBe(mark);
 });
 
 test('a GitHub App signs for its token, renews it early, and reports a check run', async () => {
@@ -281,7 +303,7 @@ test('a GitHub App signs for its token, renews it early, and reports a check run
     return { status: 201, body: { token: `ghs_${server.requests.length}`, expires_at } };
   });
   const app = { id: '7', installation: '9', keyFile };
-  const token = createAppToken({ app, apiUrl: server.url, fetch: createWholeFetch(server.url) });
+  const token = createAppToken(app, server.url);
   expect([(await token()).reveal(), (await token()).reveal()]).toEqual(['ghs_1', 'ghs_1']);
   const [asked] = server.requests;
   expect(asked?.path).toBe('/app/installations/9/access_tokens');
@@ -293,17 +315,13 @@ test('a GitHub App signs for its token, renews it early, and reports a check run
   expect(JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))).toMatchObject({ iss: '7' });
 
   lifeMs = 60_000;
-  const short = createAppToken({ app, apiUrl: server.url, fetch: createWholeFetch(server.url) });
+  const short = createAppToken(app, server.url);
   expect([(await short()).reveal(), (await short()).reveal()]).toEqual(['ghs_2', 'ghs_3']);
-  const broken = createAppToken({
-    app: { ...app, keyFile: '/nonexistent' },
-    apiUrl: server.url,
-    fetch: createWholeFetch(server.url),
-  });
+  const broken = createAppToken({ ...app, keyFile: '/nonexistent' }, server.url);
   await expect(broken()).rejects.toMatchObject({ problem: { code: 'host-token-unusable' } });
 
   const github = await fakeGitHub();
-  const forge = createGitHubForge(createGitHubClient(options(github.url, TOKEN, true)), 'acme/widget');
+  const forge = createGitHubForge(onGitHubAt(github.url, true));
   await forge.setEvidence('a'.repeat(40), {
     passed: false,
     summary: 'fails: red',

@@ -1,24 +1,10 @@
 import type { Selection } from '../../src/core/remote.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createGitHubClient } from '../../src/host/github-client.ts';
-import { createGitLabClient } from '../../src/host/gitlab-client.ts';
-import type { HostOptions } from '../../src/host/port.ts';
 import { createGitHubSource } from '../../src/source/github.ts';
 import { createGitLabSource } from '../../src/source/gitlab.ts';
 import { type FakeGitHub, fakeGitHub, TOKEN } from '../support/hosts/github.ts';
 import { EVE, fakeGitLab, GITLAB_TOKEN, OLIVIA } from '../support/hosts/gitlab.ts';
+import { connect } from '../support/hosts/server.ts';
 import { SELECTION, sourceSuite } from './source-suite.ts';
-
-function options(apiUrl: string, token: string): HostOptions {
-  return {
-    apiUrl,
-    isApp: false,
-    token: () => Promise.resolve(new Secret(token)),
-    maxRetries: 0,
-    maxWaitMs: 1_000,
-    onWait: () => undefined,
-  };
-}
 
 const selection = (select: Partial<Selection>): Selection => ({ ...SELECTION, ...select });
 
@@ -94,12 +80,11 @@ sourceSuite('GitHub', async () => {
         events(closes).push({ event: 'cross-referenced', created_at: mergedAt, source });
       }
     },
-    source: (select) =>
-      createGitHubSource({
-        client: createGitHubClient(options(github.url, TOKEN)),
-        path: 'acme/widget',
-        select: selection(select),
-      }),
+    source: (select, more) =>
+      createGitHubSource(
+        connect('acme/widget', { host: 'github', apiUrl: github.url, token: TOKEN, ...more }),
+        selection(select),
+      ),
   };
 });
 
@@ -154,11 +139,10 @@ sourceSuite('GitLab', async () => {
         merged_at: mergedAt,
         ...(isStrangers ? { author: EVE, source_project_id: 99 } : {}),
       }),
-    source: (select) =>
-      createGitLabSource({
-        client: createGitLabClient(options(`${gitlab.url}/api/v4`, GITLAB_TOKEN)),
-        path: 'acme/tools/widget',
-        select: selection(select),
-      }),
+    source: (select, more) =>
+      createGitLabSource(
+        connect('acme/tools/widget', { host: 'gitlab', apiUrl: `${gitlab.url}/api/v4`, token: GITLAB_TOKEN, ...more }),
+        selection(select),
+      ),
   };
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { codeOf } from '../../src/core/errors.ts';
 import { parseItemId } from '../../src/core/ids.ts';
 import { DEFAULT_LABEL, type Selection } from '../../src/core/remote.ts';
+import type { HostOptions } from '../../src/host/client.ts';
 import type { IssueSource } from '../../src/source/port.ts';
 import type { HostServer } from '../support/hosts/server.ts';
 
@@ -39,7 +40,7 @@ export interface GivenHost {
   edit(issue: number, by: 'member' | 'stranger', at: string): void;
   reopen(issue: number, at: string): void;
   pull(pull: GivenPull): void;
-  source(select: Partial<Selection>): IssueSource;
+  source(select: Partial<Selection>, options?: Pick<HostOptions, 'maxWaitMs' | 'onWait'>): IssueSource;
 }
 
 const id = (number: number) => parseItemId(String(number));
@@ -186,12 +187,27 @@ export function sourceSuite(name: string, open: () => Promise<GivenHost>): void 
       const host = await open();
       host.issue({ number: 1 });
       const source = host.source({});
-      const mark = await source.poll(null);
+      const mark = await source.poll();
       const asked = host.server.requests.length;
-      expect(await source.poll(mark)).toBe(mark);
+      expect(await source.poll()).toBe(mark);
       expect(host.server.requests.slice(asked).map(({ status }) => status)).toEqual([304]);
       host.issue({ number: 2 });
-      expect(await source.poll(mark)).not.toBe(mark);
+      expect(await source.poll()).not.toBe(mark);
+    });
+
+    test('a limit is waited for and shown; one that lasts too long is an error', async () => {
+      const host = await open();
+      host.issue({ number: 1 });
+      const shown: string[] = [];
+      const limited = (seconds: string): void =>
+        host.server.fail('GET', /\/issues$/, { status: 429, headers: { 'retry-after': seconds }, body: {} });
+      const source = host.source({}, { maxWaitMs: 5_000, onWait: (text) => void shown.push(text) });
+      limited('1');
+      expect(await source.ids()).toEqual(['1']);
+      expect(shown).toEqual([expect.stringMatching(new RegExp(`^${name}: the rate limit is reached, waiting \\d`))]);
+      limited('60');
+      expect(await source.ids().catch(codeOf)).toBe('host-limited');
+      expect(shown).toHaveLength(1);
     });
 
     test('an answer that is cut off, empty or of another form is an error, never an empty list', async () => {
@@ -212,6 +228,8 @@ export function sourceSuite(name: string, open: () => Promise<GivenHost>): void 
       expect(await code()).toBe('host-unreachable');
       host.server.fail('GET', /\/issues$/, { status: 403, body: { message: 'no' } });
       expect(await code()).toBe('host-scope-missing');
+      host.server.fail('GET', /\/issues$/, { status: 409, body: { message: 'busy' } });
+      expect(await code()).toBe('host-refused');
     });
   });
 }

@@ -130,7 +130,7 @@ export async function runBatch(
 /** Decisions that people gave in comments. Their code is loaded only if issues come from a service. */
 export async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
   if (project.config.remote.source === null) return [];
-  const { takeAnswers } = await import('../../run/services/remote-work.ts');
+  const { takeAnswers } = await import('../../run/services/services.ts');
   return takeAnswers(project, ids, dryRun);
 }
 

@@ -58,7 +58,7 @@ export const issueBatch: Batch = {
       done: async (brief) => {
         if (issuesOf(brief.id, issues).some(({ header }) => isHashOf(header.briefHash, brief))) return true;
         if (!config.remote.create) return false;
-        const { createdFrom } = await import('../services/remote-work.ts');
+        const { createdFrom } = await import('../services/services.ts');
         return (await createdFrom(project, brief)) !== null;
       },
       closed: await closedItems({ paths, git }, 'issue'),
@@ -68,7 +68,7 @@ export const issueBatch: Batch = {
     const { paths, config } = project;
     const issue = read ?? (await createBriefSource(paths.briefs).read(id));
     if (config.remote.source === null && !config.remote.create) return { issue };
-    const { existingLike } = await import('../services/remote-work.ts');
+    const { existingLike } = await import('../services/services.ts');
     return { issue, existing: await existingLike(project, issue) };
   },
   demand: documentDemand,

@@ -2,14 +2,13 @@ import { AgentosError } from '../../core/errors.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { describeReaction, nextReaction, type Reaction } from '../../core/reaction.ts';
-import type { Forge, OpenRequest, PullRequest } from '../../forge/port.ts';
+import type { Forge, PullRequest } from '../../forge/port.ts';
 import { BRANCH_PREFIX } from '../../git/branches.ts';
 import { idsIn, implementationsOf } from '../../workflow/implementations.ts';
 import type { Batch, CollectedItem } from '../pipeline.ts';
 import { implementDemand } from '../planned-cost.ts';
 import type { Project } from '../project.ts';
 import { openedFor } from '../services/posts.ts';
-import type { LookedAt } from '../services/reactions.ts';
 
 export interface ReactRequest {
   /** Whether commits may be fetched. A dry run writes nothing. */
@@ -22,8 +21,8 @@ export interface ReactRequest {
 export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
   const reactions = new Map<string, Reaction>();
 
-  async function lookedAt(project: Project, forge: Forge, id: ItemId, request: LookedAt): Promise<CollectedItem> {
-    const { dispatchedFor, lookAt, pushedReaction } = await import('../services/remote-work.ts');
+  async function lookedAt(project: Project, forge: Forge, id: ItemId, request: PullRequest): Promise<CollectedItem> {
+    const { dispatchedFor, lookAt, pushedReaction } = await import('../services/services.ts');
     const earlier = dispatchedFor(project, id, request.number);
     const title = `pull request #${request.number}`;
     const plain = { id, title };
@@ -57,7 +56,7 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
     const reason = `pull request #${number} is ${state}`;
     if (state !== 'open' || !request.isOwn)
       return { id, title: reason, state: 'already-done', solved: { reason, outputs: [url] } };
-    return lookedAt(project, forge, id, { ...request, baseHead: null });
+    return lookedAt(project, forge, id, request);
   }
 
   return {
@@ -76,7 +75,7 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
     },
     async start(project, id) {
       const reaction = reactions.get(id);
-      const { dispatch } = await import('../services/remote-work.ts');
+      const { dispatch } = await import('../services/services.ts');
       if (reaction !== undefined) await dispatch(project, id, reaction);
       return {};
     },
@@ -95,7 +94,7 @@ async function requestOf(project: Project, forge: Forge, id: ItemId): Promise<Pu
   if (opened !== null) return forge.pullRequest(opened.number);
   const branches = await branchesOf(project, [id]);
   for (const branch of branches.get(id) ?? []) {
-    const own = (await forge.pullRequestsOf(branch)).filter(({ isOwn }) => isOwn);
+    const own = await forge.pullRequestsOf(branch);
     const found = own.find(({ state }) => state === 'open') ?? own[0];
     if (found !== undefined) return found;
   }
@@ -105,8 +104,8 @@ async function requestOf(project: Project, forge: Forge, id: ItemId): Promise<Pu
 /** The open pull requests for items of ours: this state folder posted them, or their branch is here and has a report. */
 async function ownRequests(
   project: Project,
-  requests: readonly OpenRequest[],
-): Promise<{ id: ItemId; request: OpenRequest }[]> {
+  requests: readonly PullRequest[],
+): Promise<{ id: ItemId; request: PullRequest }[]> {
   const ours = requests.filter(({ isOwn, branch }) => isOwn && branch.startsWith(BRANCH_PREFIX));
   const candidates = [...new Set(ours.flatMap(({ branch }) => idsIn(branch)))].filter(isItemId);
   const branches = await branchesOf(project, candidates);

@@ -3,8 +3,8 @@ import type { HostedRepository } from '../../core/remote.ts';
 import type { Forge, Tracker } from '../../forge/port.ts';
 import { createGit } from '../../git/git.ts';
 import { pushUrl } from '../../git/push.ts';
-import type { RepositoryFacts } from '../../host/port.ts';
 import { hostOfPlace, placeOfUrl, type RemotePlace } from '../../host/remote-url.ts';
+import type { RepositoryFacts } from '../../host/repository.ts';
 import type { IssueSource } from '../../source/port.ts';
 import type { Project } from '../project.ts';
 import type { Publisher, PublisherOptions } from './publish.ts';
@@ -34,7 +34,7 @@ export function createHosts(options: Omit<ServicesOptions, 'onWait'>): Hosts {
   let origin: Promise<string | null> | null = null;
   const services = (): Promise<Services> =>
     (loaded ??= hosts.requireTrust().then(async () => {
-      const { createServices } = await import('./remote-work.ts');
+      const { createServices } = await import('./services.ts');
       return createServices({ ...options, onWait: (text) => hosts.onNotice(text) });
     }));
   const originUrl = (): Promise<string | null> => (origin ??= pushUrl(createGit(repository, childEnv), 'origin'));
@@ -87,7 +87,7 @@ export type OpenPublisher = (options: Omit<PublisherOptions, 'project'>) => Publ
 export async function openPosting(project: Project): Promise<OpenPublisher | null> {
   const { comment, create, pr } = project.config.remote;
   if (!comment && !create && !pr.open) return null;
-  const { createPublisher, requireWriting } = await import('./remote-work.ts');
+  const { createPublisher, requireWriting } = await import('./services.ts');
   const tracker = await requireWriting(project);
   return (options) => createPublisher({ ...options, project }, tracker);
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentosEvent, ItemFinished, Subscriber } from '../../core/events.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
@@ -8,7 +9,7 @@ import type { WorkflowName } from '../../core/paths.ts';
 import type { RunState } from '../../core/run-state.ts';
 import { messageOf, wordingOf } from '../../core/wording.ts';
 import type { Posted, StateLabel, Tracker } from '../../forge/port.ts';
-import { commentMarker, type IssueComment, writeIssueComment } from '../../forge/text/issue-comment.ts';
+import { commentMarker, writeIssueComment } from '../../forge/texts.ts';
 import type { Issue } from '../../source/port.ts';
 import type { ItemInput } from '../../worker/adapters.ts';
 import type { TaskResult } from '../../worker/protocol.ts';
@@ -51,10 +52,10 @@ const STATES: ReadonlyMap<WorkflowName, { state: string; label: StateLabel }> = 
   ['react', { state: 'its pull request is being revised', label: 'agentos:implementing' }],
 ]);
 
-type Shown = Pick<IssueComment, 'state' | 'reason' | 'question'> & {
+interface Shown extends Pick<Parameters<typeof writeIssueComment>[0], 'state' | 'reason' | 'question'> {
   /** Undefined: the label stays unchanged. */
   label?: StateLabel | null;
-};
+}
 
 /** Rejects before anything is paid for if something could not be written. */
 export async function requireWriting({ config, hosts }: Project): Promise<Tracker | null> {
@@ -70,35 +71,27 @@ export function createPublisher(
   tracker: Tracker | null,
 ): Publisher {
   const { paths, config, mask } = project;
-  const queues = new Map<ItemId, { next: Shown | null; work: Promise<void> | null }>();
   const requests = new Map<string, Awaited<ReturnType<typeof openPullRequest>>>();
-  const others = new Set<Promise<void>>();
+  const latest = new Map<ItemId, { shown: Shown; posted: Promise<void> }>();
+  const pending = new Set<Promise<void>>();
 
-  const warn = (what: string, error: unknown): void => {
-    onWarning(mask(`${what}: ${messageOf(error)}`));
-  };
-  const follow = (work: Promise<unknown>, what: string): void => {
+  /** Never rejects: a post that failed is a warning, because the paid work is done. */
+  function follow(work: Promise<unknown>, failure: string): Promise<void> {
     const settled = work.then(
       () => undefined,
-      (error: unknown) => warn(what, error),
+      (error: unknown) => onWarning(mask(`${failure}: ${messageOf(error)}`)),
     );
-    others.add(settled);
-    void settled.then(() => others.delete(settled));
-  };
+    pending.add(settled);
+    void settled.then(() => pending.delete(settled));
+    return settled;
+  }
 
-  /** Posts only the latest state: earlier ones would be replaced at once. */
+  /** Skips a state that was replaced before its turn came. */
   function show(id: ItemId, shown: Shown): void {
     if (tracker === null) return;
-    const queue = queues.get(id) ?? { next: null, work: null };
-    queues.set(id, queue);
-    queue.next = shown;
-    queue.work ??= (async () => {
-      for (let next = queue.next; next !== null; next = queue.next) {
-        queue.next = null;
-        await post(tracker, id, next).catch((error: unknown) => warn(`the comment on ${id} is not up to date`, error));
-      }
-      queue.work = null;
-    })();
+    const before = latest.get(id)?.posted ?? Promise.resolve();
+    const work = before.then(() => (latest.get(id)?.shown === shown ? post(tracker, id, shown) : undefined));
+    latest.set(id, { shown, posted: follow(work, `the comment on ${id} is not up to date`) });
   }
 
   async function post(to: Tracker, id: ItemId, { label, ...shown }: Shown): Promise<void> {
@@ -189,7 +182,7 @@ export function createPublisher(
     if (!config.remote.pr.open || error?.problem.code !== 'landing-incomplete') return;
     const { branch } = error.problem;
     const work = land({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
-    follow(work, `no pull request was opened for ${branch}`);
+    void follow(work, `no pull request was opened for ${branch}`);
   }
 
   async function complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
@@ -230,19 +223,14 @@ export function createPublisher(
         const read = postOnce(paths, `${id}.read`, { name: 'read', inputs: { comment } }, () =>
           tracker.markRead(id, comment),
         );
-        follow(read, `a comment on ${id} is not marked as read`);
+        void follow(read, `a comment on ${id} is not marked as read`);
       }
     },
     complete,
     async close(stop) {
-      const patienceMs = stop.aborted ? HURRIED_MS : PATIENT_MS;
-      const all = (): Promise<unknown>[] => [...others, ...[...queues.values()].flatMap(({ work }) => work ?? [])];
-      const late = new Promise<'late'>((resolve) => setTimeout(() => resolve('late'), patienceMs).unref());
-      while (all().length > 0) {
-        if ((await Promise.race([Promise.all(all()), late])) !== 'late') continue;
+      const late = sleep(stop.aborted ? HURRIED_MS : PATIENT_MS, 'late', { ref: false });
+      if ((await Promise.race([Promise.all(pending), late])) === 'late')
         onWarning('not everything was posted in time: the next run posts it');
-        return;
-      }
     },
   };
 }

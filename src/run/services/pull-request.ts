@@ -7,8 +7,7 @@ import { wordingOf } from '../../core/wording.ts';
 import { readHeader } from '../../documents/header.ts';
 import { designFacts } from '../../documents/lld/document.ts';
 import type { Forge, NewPullRequest, PullRequest } from '../../forge/port.ts';
-import { landingBody } from '../../forge/text/landing.ts';
-import { pullRequestBody, pullRequestTitle } from '../../forge/text/pull-request.ts';
+import { closingWords, landingBody, pullRequestBody, pullRequestTitle } from '../../forge/texts.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { checkoutOf, readAt } from '../../git/repository.ts';
 import { reportedGates } from '../../verification/report-reader.ts';
@@ -37,7 +36,7 @@ export async function openPullRequest(posting: Posting): Promise<(Opened & { lld
   const evidence = { ...reportedGates(texts.report), url: opened.url };
   await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () => forge.setEvidence(commit, evidence));
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(posting, forge, opened);
-  return { ...opened, lldUrl: forge.fileUrl(branch, texts.lldPath) };
+  return { ...opened, lldUrl: await forge.fileUrl(branch, texts.lldPath) };
 }
 
 /** The branch of a landing, and what is known about its parts. */
@@ -58,12 +57,11 @@ export async function openLandingRequest(
   const commit = await git.text(['rev-parse', `refs/heads/${branch}`]);
   const name = `land-${id}`;
   await pushOnce(posting, name, forge, { branch, commit });
-  const isRemote = config.remote.source !== null;
   const parts = landing.branches.map((one) => ({
     id: one.id,
     title: one.title,
     reason: whyOut(known?.get(one.id)?.landed ?? null),
-    closing: isRemote ? forge.closing(source.location, parseItemId(one.id)) : null,
+    closing: closingWords(forge.location, source.location, parseItemId(one.id)),
     request: openedFor(project, parseItemId(one.id))?.url ?? null,
   }));
   const ids = parts.filter(({ reason }) => reason === null).map((one) => one.id);
@@ -98,7 +96,7 @@ async function openOnce(
     { name: STEPS.opened, inputs: { branch } },
     async () => asOpened(await openDraft(forge, await requestOf(), say)),
     async () => {
-      const own = (await forge.pullRequestsOf(branch)).filter(({ isOwn }) => isOwn);
+      const own = await forge.pullRequestsOf(branch);
       const found = own.find(({ state }) => state !== 'closed') ?? own[0];
       return found === undefined ? null : asOpened(found);
     },
@@ -169,16 +167,15 @@ async function requestFor(
   { lld, lldPath, report, template }: BranchTexts,
 ): Promise<NewPullRequest> {
   const { paths, source, config, mask } = project;
-  const isRemote = config.remote.source !== null;
-  const issue = isRemote ? await project.issueCache.lastKnown.read(id).catch(() => null) : null;
+  const issue = await project.issueCache.lastKnown.read(id).catch(() => null);
   const body = pullRequestBody({
     id,
-    closing: isRemote ? forge.closing(source.location, id) : null,
+    closing: closingWords(forge.location, source.location, id),
     issueUrl: issue?.facts?.url ?? null,
     lld,
     report,
-    lldUrl: forge.fileUrl(branch, lldPath),
-    reportUrl: forge.fileUrl(branch, paths.report(id)),
+    lldUrl: await forge.fileUrl(branch, lldPath),
+    reportUrl: await forge.fileUrl(branch, paths.report(id)),
     place: project.placeFlags,
     template,
   });
@@ -223,7 +220,7 @@ async function makeReadyIfGreen({ project, id, say }: Posting, forge: Forge, ope
     if (hasCi) return say('the pull request stays a draft until its checks have reported');
   }
   await postOnce(project.paths, id, { name: STEPS.ready, inputs: { number } }, async () => {
-    if (!isReady) await forge.makeReady(request);
+    if (!isReady) await forge.makeReady(number);
     return { state };
   });
   if (!isReady) say('the pull request is ready for review');

@@ -13,16 +13,8 @@ import {
   reactionKey,
 } from '../../core/reaction.ts';
 import { cutMiddle, failingPart } from '../../core/reason.ts';
-import {
-  answeredIn,
-  answerMarker,
-  type Check,
-  type Forge,
-  type OpenRequest,
-  type Posted,
-  type Review,
-} from '../../forge/port.ts';
-import { reactionAnswer, reactionSummary } from '../../forge/text/reaction-answer.ts';
+import type { Check, Forge, Posted, PullRequest, Review } from '../../forge/port.ts';
+import { answeredIn, answerMarker, reactionAnswer, reactionSummary } from '../../forge/texts.ts';
 import { deleteBranch, isAncestor, moveBranchForward } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { fetchBranches } from '../../git/push.ts';
@@ -31,10 +23,6 @@ import { inspectJournal } from '../../journal/inspect.ts';
 import { outsideLine, outsideText } from '../../source/remote-issue.ts';
 import type { Project } from '../project.ts';
 import { headerFor, type Posting, postOnce, postsFile, pushOnce, REMOTE, STEPS } from './posts.ts';
-
-/** A pull request to look at. Facts from a list save requests. */
-export type LookedAt = Pick<OpenRequest, 'number' | 'url' | 'branch' | 'head' | 'base' | 'baseHead'> &
-  Partial<Pick<OpenRequest, 'checks' | 'remarks'>>;
 
 const MOST_REMARK = 8_000;
 const MOST_EARLIER = 5;
@@ -45,13 +33,14 @@ const MOST_CHECKS = 5;
 export async function lookAt(
   project: Project,
   forge: Forge,
-  request: LookedAt,
+  request: PullRequest,
   mayFetch: boolean,
 ): Promise<Omit<Reaction, 'cycle'>> {
   const { number, url, branch, head, base } = request;
   const { react } = project.config.remote.pr;
   const commit = request.baseHead ?? (await forge.branchHead(base)) ?? '';
-  const mayFail = request.checks === undefined || request.checks === null || request.checks === 'failed';
+  // What a list says saves requests.
+  const mayFail = request.checks === null || request.checks === 'failed';
   const isBaseMoved =
     react.includes('base') &&
     commit !== '' &&

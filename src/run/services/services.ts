@@ -1,22 +1,27 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../core/config.ts';
 import type { Environment } from '../../core/keys.ts';
-import type { HostName } from '../../core/remote.ts';
+import { type HostName, hostedName } from '../../core/remote.ts';
 import type { Secret } from '../../core/secret.ts';
-import { createGitHubForge } from '../../forge/github.ts';
-import { createGitHubTracker } from '../../forge/github-tracker.ts';
-import { createGitLabForge } from '../../forge/gitlab.ts';
-import { createGitLabTracker } from '../../forge/gitlab-tracker.ts';
+import { createGitHubForge, createGitHubTracker } from '../../forge/github.ts';
+import { createGitLabForge, createGitLabTracker } from '../../forge/gitlab.ts';
 import type { Forge, Tracker } from '../../forge/port.ts';
-import { createWholeFetch, followProxies } from '../../host/fetch.ts';
-import { createGitHubClient, type GitHubClient } from '../../host/github-client.ts';
-import { createGitLabClient, type GitLabClient } from '../../host/gitlab-client.ts';
-import type { HostOptions, RepositoryFacts } from '../../host/port.ts';
+import { followProxies } from '../../host/fetch.ts';
 import { webHostOf } from '../../host/remote-url.ts';
+import { createRepository, type Repository, type RepositoryFacts } from '../../host/repository.ts';
 import { createAppToken, findToken } from '../../host/token.ts';
 import { createGitHubSource } from '../../source/github.ts';
 import { createGitLabSource } from '../../source/gitlab.ts';
 import type { IssueSource } from '../../source/port.ts';
+
+/*
+ * Everything that is done with services, as one chunk of the build: if these modules were imported one by one, the build would split
+ * what they share from the files of the commands, which would have to load more files.
+ */
+export { takeAnswers } from './answers.ts';
+export { createdFrom, existingLike } from './created-issue.ts';
+export { createPublisher, requireWriting } from './publish.ts';
+export { dispatch, dispatchedFor, lookAt, pushedReaction } from './reactions.ts';
 
 export interface ServicesOptions {
   config: Config;
@@ -36,7 +41,7 @@ export interface Place {
   path: string;
 }
 
-/** The clients of GitHub and GitLab. Only the parent loads them, when one is needed. */
+/** What is read and written at a place. Only the parent loads this, when it is needed. */
 export interface Services {
   source(place: Place): IssueSource;
   tracker(place: Place): Tracker;
@@ -46,47 +51,39 @@ export interface Services {
 
 export function createServices(options: ServicesOptions): Services {
   const { config, env, onSecret, onWait } = options;
-  const { remote, bounds } = config;
+  const { apiUrls, app, select } = config.remote;
   followProxies(env);
-  const clients: { github?: GitHubClient; gitlab?: GitLabClient } = {};
-  const optionsFor = (host: HostName): HostOptions => {
-    const find = tokenOf(options, host);
-    return {
-      apiUrl: remote.apiUrls[host],
-      isApp: host === 'github' && remote.app !== null,
-      async token() {
-        const secret = await find();
-        onSecret(secret);
-        return secret;
-      },
-      maxRetries: bounds.maxRetries,
-      maxWaitMs: bounds.maxQuotaWaitMs,
-      onWait,
+  const tokens = { github: tokenOf(options, 'github'), gitlab: tokenOf(options, 'gitlab') };
+  const repositories = new Map<string, Repository>();
+  const at = (place: Place): Repository => {
+    const { host, path } = place;
+    const known = repositories.get(hostedName(place));
+    if (known !== undefined) return known;
+    const token = async (): Promise<Secret> => {
+      const secret = await tokens[host]();
+      onSecret(secret);
+      return secret;
     };
+    const { maxRetries, maxQuotaWaitMs: maxWaitMs } = config.bounds;
+    const isApp = host === 'github' && app !== null;
+    const made = createRepository({ host, apiUrl: apiUrls[host], isApp, token, maxRetries, maxWaitMs, onWait }, path);
+    repositories.set(hostedName(place), made);
+    return made;
   };
-  const github = (): GitHubClient => (clients.github ??= createGitHubClient(optionsFor('github')));
-  const gitlab = (): GitLabClient => (clients.gitlab ??= createGitLabClient(optionsFor('gitlab')));
-  const { select } = remote;
+  const isGitHub = ({ host }: Place): boolean => host === 'github';
   return {
-    source: ({ host, path }) =>
-      host === 'github'
-        ? createGitHubSource({ client: github(), path, select })
-        : createGitLabSource({ client: gitlab(), path, select }),
-    tracker: ({ host, path }) =>
-      host === 'github' ? createGitHubTracker(github(), path) : createGitLabTracker(gitlab(), path),
-    forge: ({ host, path }) =>
-      host === 'github' ? createGitHubForge(github(), path) : createGitLabForge(gitlab(), path),
-    facts: ({ host, path }) => (host === 'github' ? github() : gitlab()).repository(path),
+    source: (place) => (isGitHub(place) ? createGitHubSource : createGitLabSource)(at(place), select),
+    tracker: (place) => (isGitHub(place) ? createGitHubTracker : createGitLabTracker)(at(place)),
+    forge: (place) => (isGitHub(place) ? createGitHubForge : createGitLabForge)(at(place)),
+    facts: (place) => at(place).facts(),
   };
 }
 
 function tokenOf({ config, env, childEnv, repository }: ServicesOptions, host: HostName): () => Promise<Secret> {
   const { app, apiUrls } = config.remote;
   const apiUrl = apiUrls[host];
-  if (host === 'github' && app !== null) {
-    const keyFile = resolve(repository, app.keyFile);
-    return createAppToken({ app: { ...app, keyFile }, apiUrl, fetch: createWholeFetch(apiUrl) });
-  }
+  if (host === 'github' && app !== null)
+    return createAppToken({ ...app, keyFile: resolve(repository, app.keyFile) }, apiUrl);
   let found: Promise<Secret> | null = null;
   return () => (found ??= findToken(host, webHostOf(apiUrl), { env, childEnv, cwd: repository }));
 }

@@ -85,7 +85,7 @@ export async function watch(options: WatchOptions): Promise<number> {
   while (!interrupt.polite.aborted) {
     try {
       const project = await options.open();
-      const mark = await markOf(project, null);
+      const mark = await watchMark(project);
       const looks: Look[] = [];
       const summaries: (Summary | null)[] = [];
       for (const pipeline of options.pipelines(project)) {
@@ -119,7 +119,7 @@ async function idle(
   { clock, intervalMs, interrupt, onIdle }: WatchOptions,
   project: Project,
   { held, day }: Pick<WatchIdle, 'held' | 'day'>,
-  first: Mark,
+  first: string,
   report: (error: unknown) => void,
 ): Promise<void> {
   const dueMs = held.reduce((soonest, { untilMs }) => Math.min(soonest, untilMs ?? soonest), Number.POSITIVE_INFINITY);
@@ -130,7 +130,7 @@ async function idle(
     await clock.sleep(waitMs, interrupt.polite);
     if (interrupt.polite.aborted || clock.dateMs() >= dueMs) return;
     try {
-      if (JSON.stringify(await markOf(project, first)) !== JSON.stringify(first)) return;
+      if ((await watchMark(project)) !== first) return;
     } catch (error) {
       // A failed look starts nothing.
       report(error);
@@ -139,22 +139,13 @@ async function idle(
 }
 
 /** Changes whenever the set of pending items may have changed. */
-interface Mark {
-  issues: string;
-  /** Open pull requests, if we react to them. */
-  requests: string;
-  /** What is in the repository and the state folder. */
-  here: string;
-}
-
-async function markOf(project: Project, last: Mark | null): Promise<Mark> {
+export async function watchMark(project: Project): Promise<string> {
   const { paths, git, source, config, hosts } = project;
   const forge = config.remote.pr.open ? await hosts.forge() : null;
-  const [issues, requests = ''] = await Promise.all([
-    // If issues and pull requests are in one place, one request is enough.
-    forge?.location === source.location ? '' : source.poll(last?.issues ?? null),
-    forge?.poll(last?.requests ?? null),
-  ]);
+  // If issues and pull requests are in one place, one request is enough.
+  const isOnePlace =
+    forge !== null && config.remote.source !== null && (await hosts.tracker()).location === forge.location;
+  const polls = await Promise.all([isOnePlace ? '' : source.poll(), forge?.poll()]);
   const folders = [paths.llds, paths.checkpoints].map(async (folder) =>
     (await namesIn(folder)).map((name) => join(folder, name)),
   );
@@ -162,7 +153,7 @@ async function markOf(project: Project, last: Mark | null): Promise<Mark> {
   const stats = await Promise.all(files.map((file) => stat(file).catch(() => null)));
   const dates = files.map((file, at) => `${file}\0${stats[at]?.size}\0${stats[at]?.mtimeMs}`);
   const refs = await git.text(['for-each-ref', '--format=%(objectname) %(refname)']);
-  return { issues, requests, here: sha256([...dates, refs].join('\n')) };
+  return sha256([...polls, ...dates, refs].join('\n'));
 }
 
 /** The pending items of a pipeline at one moment: those that may start now, and those held back, with the reasons. */

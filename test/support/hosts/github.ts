@@ -201,7 +201,8 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
     const [, sha = '', kind] = /^\/commits\/(\w+)\/(check-runs|status|statuses)$/.exec(rest) ?? [];
     if (kind === 'check-runs') {
       const runs = github.checkRuns.filter((run) => run.head_sha === sha).toReversed();
-      return { body: { total_count: runs.length, check_runs: runs } };
+      const page = pageOf(runs, seen, github.url);
+      return { ...page, body: { total_count: runs.length, check_runs: page.body } };
     }
     if (kind === 'status' || kind === 'statuses') {
       const all = github.statuses.filter((status) => status.sha === sha).toReversed();
@@ -362,8 +363,8 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
   /** Git over HTTP, for requests with the token. */
   const overGit = (request: IncomingMessage, response: ServerResponse, body: Buffer): boolean => {
     const [, job] = /\/actions\/jobs\/(\d+)\/logs$/.exec(request.url ?? '') ?? [];
-    if (job !== undefined) {
-      response.writeHead(github.logs.has(job) ? 200 : 404, { 'content-type': 'text/plain' }).end(github.logs.get(job));
+    if (job !== undefined && github.logs.has(job)) {
+      response.writeHead(200, { 'content-type': 'text/plain' }).end(github.logs.get(job));
       return true;
     }
     if (!request.url?.startsWith(`/${repository}.git/`)) return false;

@@ -98,7 +98,7 @@ export async function fakeGitLab({ path = 'acme/tools/widget', bare = '' } = {})
       .filter((issue) => labels.every((label) => issue.labels.includes(label)))
       .filter(({ milestone }) => !query['milestone'] || milestone?.title === query['milestone'])
       .filter(({ assignee }) => !query['assignee_username'] || assignee?.username === query['assignee_username'])
-      .filter(({ author }) => !query['author_id'] || String(author.id) === query['author_id'])
+      .filter(({ author }) => !query['author_username'] || author.username === query['author_username'])
       .filter(({ title, description }) => !query['search'] || `${title} ${description}`.includes(query['search']));
     return query['sort'] === 'asc' ? found : found.reverse();
   }

@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { sha256 } from '../../../src/core/hash.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import type { HostOptions } from '../../../src/host/client.ts';
+import { createRepository, type Repository } from '../../../src/host/repository.ts';
 
 /** A request as the server saw it. */
 export interface Seen {
@@ -118,6 +121,15 @@ export async function startHost(handle: Handle, raw: Raw = () => false): Promise
   };
   onTestFinished(() => host.close());
   return host;
+}
+
+/** A repository there, without retries. */
+export function connect(
+  path: string,
+  { token, ...options }: Pick<HostOptions, 'host' | 'apiUrl'> & Partial<Omit<HostOptions, 'token'>> & { token: string },
+): Repository {
+  const plain = { isApp: false, maxRetries: 0, maxWaitMs: 1_000, onWait: () => undefined };
+  return createRepository({ ...plain, ...options, token: async () => new Secret(token) }, path);
 }
 
 /** One page of a list, with links to the others. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { unlinked } from '../../core/lines.ts';
-import { writeIssueComment } from './issue-comment.ts';
-import { pullRequestBody, pullRequestTitle } from './pull-request.ts';
+import { unlinked } from '../core/lines.ts';
+import { pullRequestBody, pullRequestTitle, writeIssueComment } from './texts.ts';
 
 const HOSTILE =
   '<!-- agentos:item 7 --> --> @everyone closes #1, fixes https://github.com/a/b/issues/2 GH-3 `x` | **b**\n# h';

@@ -1,32 +1,6 @@
-import type { z } from 'zod';
 import { AgentosError, codeOf, type ErrorCode, type Problem, systemCode } from '../core/errors.ts';
 import { oneLine } from '../core/lines.ts';
 import type { HostName } from '../core/remote.ts';
-import type { Secret } from '../core/secret.ts';
-
-export interface HostOptions {
-  apiUrl: string;
-  /** The token belongs to a GitHub App. */
-  isApp: boolean;
-  token: () => Promise<Secret>;
-  /** How often a read is retried. Writes are never retried. */
-  maxRetries: number;
-  /** A rate limit that lasts longer is an error. */
-  maxWaitMs: number;
-  /** Called at the start of each wait for a rate limit, with a line for the user. */
-  onWait: (text: string) => void;
-}
-
-/** A repository as its service describes it. */
-export interface RepositoryFacts {
-  /** The current name; repositories get renamed and transferred. */
-  path: string;
-  webUrl: string;
-  defaultBranch: string;
-  isArchived: boolean;
-  /** Null: the service does not say. */
-  canPush: boolean | null;
-}
 
 /** A request that failed. */
 interface Refusal {
@@ -37,13 +11,11 @@ interface Refusal {
   isWrite?: boolean;
   /** Null: no response at all. */
   status?: number | null;
-  headers?: ResponseHeaders;
+  headers?: Readonly<Record<string, string | number | undefined>>;
   /** The service's message, or why there was no response. */
   detail: string;
   cause?: unknown;
 }
-
-type ResponseHeaders = Readonly<Record<string, string | number | undefined>>;
 
 const LONGEST_DETAIL = 300;
 
@@ -58,29 +30,23 @@ function problemOf({ host, what, isWrite, status = null, headers = {}, detail: s
   if (status === 401) return { code: 'host-token-rejected', host, detail };
   if (status === 429 || (status === 403 && forMs !== null)) return { code: 'host-limited', host, forMs, detail };
   if (status === 403) return { code: 'host-scope-missing', host, what, needs: neededScopes(headers), detail };
-  if (status === 404) return { code: 'host-not-found', host, what: thingOf(what) };
+  // `read issue 12 of acme/widget` → `issue 12 of acme/widget`.
+  if (status === 404) return { code: 'host-not-found', host, what: what.slice(what.indexOf(' ') + 1) };
   if (status !== null && status < 500) return { code: 'host-refused', host, what, status, detail };
   if (isWrite) return { code: 'host-uncertain', host, what, detail: status === null ? detail : `${status} ${detail}` };
   return { code: 'host-unreachable', host, status, detail };
 }
 
-/** `read issue 12 of acme/widget` → `issue 12 of acme/widget`. */
-function thingOf(what: string): string {
-  return what.slice(what.indexOf(' ') + 1);
-}
-
 /** How long the rate limit lasts; null: the headers name none. */
-function limitMs(headers: ResponseHeaders): number | null {
+function limitMs(headers: NonNullable<Refusal['headers']>): number | null {
   const retryAfter = Number(headers['retry-after']);
   if (retryAfter > 0) return retryAfter * 1_000;
-  const remaining = headers['x-ratelimit-remaining'] ?? headers['ratelimit-remaining'];
-  if (String(remaining) !== '0') return null;
-  const reset = Number(headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']);
-  return Math.max(0, reset * 1_000 - Date.now());
+  if (String(headers['x-ratelimit-remaining']) !== '0') return null;
+  return Math.max(0, Number(headers['x-ratelimit-reset']) * 1_000 - Date.now());
 }
 
 /** A fine-grained token lacks `issues: write`, a classic one lacks one of several scopes. */
-function neededScopes(headers: ResponseHeaders): string[] {
+function neededScopes(headers: NonNullable<Refusal['headers']>): string[] {
   const words = (name: string): string[] =>
     String(headers[name] ?? '')
       .split(/[;,]/)
@@ -105,19 +71,6 @@ export function connectionDetail(error: unknown): string {
   return code === null || message.includes(code) ? message : `${code}: ${message}`;
 }
 
-/** Parses a response; one of an unexpected form is a failed request. */
-export function parseResponse<T>(
-  host: HostName,
-  { what, route }: { what: string; route: string },
-  schema: z.ZodType<T>,
-  data: unknown,
-): T {
-  const result = schema.safeParse(data);
-  if (result.success) return result.data;
-  const detail = `${what}: unexpected response (${result.error.issues[0]?.path.join('.') ?? ''})`;
-  throw hostFailure({ host, what, isWrite: !route.startsWith('GET '), detail, cause: result.error });
-}
-
 /** The fallback if the request fails with one of these codes. */
 export async function orElse<T, U>(
   request: Promise<T>,
@@ -128,20 +81,4 @@ export async function orElse<T, U>(
     if (!codes.some((code) => code === codeOf(error))) throw error;
     return fallback;
   });
-}
-
-/** Throws unless issues and comments can be written there. */
-export function requireActive(host: HostName, { isArchived, path }: RepositoryFacts): void {
-  if (isArchived) throw new AgentosError({ code: 'host-archived', host, repository: path });
-}
-
-/** Throws unless branches can be pushed there. `missing`: what the token or its user lacks if they can't. */
-export function requirePush(
-  host: HostName,
-  facts: RepositoryFacts,
-  missing: { needs: string[]; detail: string },
-): void {
-  requireActive(host, facts);
-  if (facts.canPush !== false) return;
-  throw new AgentosError({ code: 'host-scope-missing', host, what: `push to ${facts.path}`, ...missing });
 }
