@@ -169,7 +169,7 @@ export function createGitHubReviews(repository: Repository): Pick<Forge, 'review
         by: one.user?.login ?? 'ghost',
         isTrusted: TRUSTED.has(one.author_association),
         isOwn: ours.has(one),
-        verdict: 'commented',
+        isApproval: false,
         body: one.body ?? '',
         at: one.created_at,
         line: null,
@@ -179,7 +179,7 @@ export function createGitHubReviews(repository: Repository): Pick<Forge, 'review
       return [
         ...reviews
           .filter(({ state }) => state !== 'DISMISSED' && state !== 'PENDING')
-          .map((one) => ({ ...plain(one), verdict: verdictOf(one.state), at: one.submitted_at ?? '' })),
+          .map((one) => ({ ...plain(one), isApproval: one.state === 'APPROVED', at: one.submitted_at ?? '' })),
         ...conversation.filter((one) => ours.has(one)).map(plain),
         ...lines.map((one) => {
           const first = String(one.in_reply_to_id ?? one.id);
@@ -207,9 +207,4 @@ export async function findOwn(repository: Repository, all: readonly Comment[], m
 
 export function postedOf({ id: own, html_url }: Comment): Posted {
   return { id: String(own), url: html_url };
-}
-
-function verdictOf(state: string): Review['verdict'] {
-  if (state === 'APPROVED') return 'approved';
-  return state === 'CHANGES_REQUESTED' ? 'changes-requested' : 'commented';
 }

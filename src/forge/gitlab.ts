@@ -131,7 +131,6 @@ const statusSchema = z.looseObject({
   allow_failure: z.boolean().default(false),
 });
 const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(noteSchema) });
-const projectSchema = z.looseObject({ only_allow_merge_if_pipeline_succeeds: z.boolean().nullish() });
 const changedSchema = z.looseObject({
   id: z.int().optional(),
   updated_at: z.string().nullish(),
@@ -205,12 +204,8 @@ export function createGitLabForge(repository: Repository): Forge {
       });
     },
     async checks(commit) {
-      const what = `read the checks of ${commit}`;
-      const { path: project } = await repository.facts();
-      const [statuses, { only_allow_merge_if_pipeline_succeeds: isRequired }] = await Promise.all([
-        repository.list(statusSchema, `GET repository/commits/${commit}/statuses`, what),
-        repository.request(projectSchema, 'GET /projects/{project}', what, { project }),
-      ]);
+      const route = `GET repository/commits/${commit}/statuses`;
+      const statuses = await repository.list(statusSchema, route, `read the checks of ${commit}`);
       const found = new Map<string, Check>();
       for (const { name, status, description, target_url, allow_failure } of statuses) {
         if (name === EVIDENCE || status === 'skipped') continue;
@@ -218,7 +213,7 @@ export function createGitLabForge(repository: Repository): Forge {
         const isUndecided = RUNNING.has(status) || status === 'canceled';
         const state = isPassed ? 'passed' : isUndecided ? 'pending' : 'failed';
         const said = { url: target_url ?? null, output: description ?? '' };
-        found.set(name, { name, state, isRequired: isRequired === true && !allow_failure, ...said });
+        found.set(name, { name, state, isRequired: !allow_failure, ...said });
       }
       return [...found.values()];
     },
@@ -240,7 +235,7 @@ export function createGitLabForge(repository: Repository): Forge {
           id: String(id),
           by: author?.username ?? 'ghost',
           isTrusted: members.has(author?.id ?? -1),
-          verdict: 'commented',
+          isApproval: false,
           body,
           at: note.created_at,
           line: path === null ? null : { path, line: position?.new_line ?? null },

@@ -104,7 +104,7 @@ export interface Review {
   id: string;
   by: string;
   isTrusted: boolean;
-  verdict: 'approved' | 'changes-requested' | 'commented';
+  isApproval: boolean;
   body: string;
   at: string;
   /** Null: on the pull request as a whole. */

@@ -21,7 +21,7 @@ test('a comment begins with its own marker and holds no other', () => {
     branch: null,
     costUsd: null,
     runId: 'r',
-    question: { reason: HOSTILE, openQuestions: [HOSTILE], canApprove: false, canRevise: true },
+    question: { reason: HOSTILE, openQuestions: [HOSTILE], obstacle: 'unread', canRevise: true },
   });
   expect(text.split('\n')[0]).toBe('<!-- agentos:item 42 -->');
   expect(text.match(/(?<!\\)<!--/g)).toHaveLength(1);

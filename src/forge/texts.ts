@@ -39,8 +39,10 @@ interface IssueComment {
 interface AskedInComment {
   reason: string;
   openQuestions: readonly string[];
-  canApprove: boolean;
-  canRevise: boolean;
+  /** Why it can't be approved; null: it can. */
+  obstacle: string | null;
+  /** Absent: it can. */
+  canRevise?: boolean;
 }
 
 const MOST_WORDS = 2_000;
@@ -66,9 +68,9 @@ export function writeIssueComment(comment: IssueComment): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-function asked({ reason, openQuestions, canApprove, canRevise }: AskedInComment): string[] {
+function asked({ reason, openQuestions, obstacle, canRevise = true }: AskedInComment): string[] {
   const answers = [
-    ...(canApprove ? ['`/agentos approve` with a reason'] : []),
+    ...(obstacle === null ? ['`/agentos approve` with a reason'] : []),
     ...(canRevise ? ['`/agentos revise` and what to change'] : []),
     '`/agentos drop` with a reason',
   ];

@@ -29,8 +29,7 @@ import type { Notifier, NotifySettings } from './notify.ts';
 import { isOpen, type Pipeline, stageAfter, stageOf, stagesAhead } from './pipeline.ts';
 import { discardCommand, type Project } from './project.ts';
 import { endedAlready } from './run-items.ts';
-import type { OpenPublisher } from './services/hosts.ts';
-import type { Publisher } from './services/publish.ts';
+import type { OpenPublisher, Publisher } from './services/publish.ts';
 import type { Interruption } from './stops.ts';
 
 /** A plan to run, on this machine or at a hub. */

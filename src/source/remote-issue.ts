@@ -1,6 +1,7 @@
 import type { Nodes } from 'mdast';
 import { AgentosError, type Problem } from '../core/errors.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
+import { oneLine } from '../core/lines.ts';
 import type { Selection } from '../core/remote.ts';
 import { writeFrontMatter } from '../documents/header.ts';
 import { orElse } from '../host/failure.ts';
@@ -129,7 +130,7 @@ async function doubtOf(
   isNamed: boolean,
 ): Promise<string | null> {
   if (isAuthorTrusted) return null;
-  const who = `its author, ${outsideLine(author)}, is not a member of the repository`;
+  const who = `its author, ${oneLine(author)}, is not a member of the repository`;
   if (held.length === 0) return isNamed ? null : `${who}, and no label vouches for its text`;
   const set = (await labelled()).findLast(({ label }) => hasLabel(held, label));
   if (set === undefined) return `${who}, and no trusted person set its label`;
@@ -140,7 +141,7 @@ async function doubtOf(
 }
 
 function titleOf({ title, number }: RemoteIssue): string {
-  return outsideLine(title) || `Issue ${number}`;
+  return oneLine(title) || `Issue ${number}`;
 }
 
 /**
@@ -184,7 +185,7 @@ function commentText({ by, at, body }: RemoteComment): string {
   const text = outsideText(body);
   if (text === '') return '';
   const lines = text.split('\n').map((line) => `> ${line}`.trimEnd());
-  return [`Comment by ${outsideLine(by)}, ${at.slice(0, 10)}:`, '', ...lines].join('\n');
+  return [`Comment by ${oneLine(by)}, ${at.slice(0, 10)}:`, '', ...lines].join('\n');
 }
 
 function commandIn({ id, by, at, url, body }: RemoteComment): IssueCommand[] {
@@ -197,11 +198,6 @@ function commandIn({ id, by, at, url, body }: RemoteComment): IssueCommand[] {
 const CONTROL = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
 /** Invisible characters, and those that change the order of text. */
 const INVISIBLE = /[\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu;
-
-/** One line of visible characters. */
-export function outsideLine(text: string): string {
-  return normaliseText(text).replace(INVISIBLE, '').replace(CONTROL, ' ').replace(/\s+/g, ' ').trim();
-}
 
 /**
  * A text from outside as the web page shows it. Hidden parts must not reach a model, because the person who vouches for the text has

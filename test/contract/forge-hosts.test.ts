@@ -219,8 +219,7 @@ for (const [name, open] of [
       const asked = server.requests.length;
       expect(await forge.poll()).toBe(mark);
       expect(server.requests.length - asked).toBe(name === 'GitHub' ? 1 : 3);
-      if (name === 'GitHub')
-        expect(said[0]).toMatchObject({ verdict: 'changes-requested', body: 'Not yet', line: null });
+      if (name === 'GitHub') expect(said[0]).toMatchObject({ isApproval: false, body: 'Not yet', line: null });
     });
 
     test('checks are those of CI, without the evidence', async () => {

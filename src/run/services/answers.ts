@@ -8,9 +8,6 @@ import type { Project } from '../project.ts';
 import { decide, type Word } from '../standing/decide.ts';
 import { waitingItem } from '../standing/waiting-item.ts';
 
-/** Each costs requests. The next run takes the rest. */
-const MOST_READ = 100;
-
 /**
  * Takes the answers of trusted people in comments (`/agentos approve`) as decisions on waiting items. Only answers after the
  * question count, and of several the last one. Returns lines for people; a dry run records nothing.
@@ -27,7 +24,7 @@ export async function takeAnswers(
     return isItemId(id) && (ids === 'all' || ids.includes(id)) ? [id] : [];
   });
   const lines: string[] = [];
-  for (const id of [...new Set(begun)].slice(0, MOST_READ)) {
+  for (const id of new Set(begun)) {
     const waiting = waitingItem(paths, id);
     if (waiting === null) continue;
     // The plan reports an issue that is closed, for example.
@@ -36,8 +33,7 @@ export async function takeAnswers(
       () => undefined,
     );
     const since = Math.max(Date.parse(waiting.askedAt), Date.parse(waiting.decidedAt ?? '') || 0);
-    const answers = (facts?.commands ?? []).filter(({ at }) => Date.parse(at) > since);
-    const answer = answers.at(-1);
+    const answer = facts?.commands.findLast(({ at }) => Date.parse(at) > since);
     if (answer !== undefined) lines.push(await taken(project, id, answer, isDryRun));
     if ((facts?.ignoredCommands ?? 0) > 0)
       lines.push(`${id}: ${facts?.ignoredCommands} answer(s) of people who are not members are ignored.`);

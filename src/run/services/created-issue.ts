@@ -7,19 +7,13 @@ import type { ExistingIssue } from '../../forge/port.ts';
 import { readText } from '../../process/text-file.ts';
 import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
+import type { TaskResult } from '../../worker/protocol.ts';
 import { findDuplicates } from '../../workflow/duplicates.ts';
 import type { Project } from '../project.ts';
 import { postOnce } from './posts.ts';
 
 /** How much of an existing issue is compared and shown. */
 const MOST_CHARS = 4_000;
-
-interface Created {
-  id: string;
-  url: string;
-  /** Somebody else's issue with the same title exists; none was created. */
-  isThere: boolean;
-}
 
 /** Marks an issue that was made from a brief, with the brief's id and hash. */
 function briefMarker({ id, hash }: Pick<Issue, 'id' | 'hash'>): string {
@@ -39,9 +33,11 @@ export async function existingLike({ hosts }: Project, brief: Pick<Issue, 'title
   return all.filter(({ id }) => alike.has(id)).map((issue) => ({ ...issue, body: issue.body.slice(0, MOST_CHARS) }));
 }
 
-/** Creates the reviewed issue, once; `file` is its text in the lineage. */
-export async function createIssue(project: Project, id: ItemId, file: string): Promise<Created> {
+/** Creates the reviewed issue, once, unless somebody else's issue has its title. */
+export async function createIssue(project: Project, id: ItemId, result: TaskResult): Promise<TaskResult> {
   const { paths, hosts, mask } = project;
+  const [file = ''] = result.outputs;
+  if (result.status !== 'succeeded' || !file.endsWith('-final.md')) return result;
   const tracker = await hosts.tracker();
   const brief = await createBriefSource(paths.briefs).read(id);
   const { body } = readFrontMatter(readText(resolve(paths.repository, file), paths.repository) ?? '');
@@ -49,17 +45,20 @@ export async function createIssue(project: Project, id: ItemId, file: string): P
   const title = unlinked(oneLine(parseIssue(id, issue).title));
   const marker = briefMarker(brief);
   const key = { name: 'issue', inputs: { on: tracker.location, brief: brief.hash } };
-  const create = async (): Promise<Created> => {
+  const create = async () => {
     const same = (await tracker.existing()).find((one) => wordsOf(one.title) === wordsOf(title));
     if (same !== undefined) return { id: same.id, url: `${tracker.location}#${same.id}`, isThere: true };
     const text = `${withoutTitle(issue)}\n\n${marker}\n`;
     return { ...(await tracker.createIssue({ title: mask(title), body: mask(text) })), isThere: false };
   };
-  const lookUp = async (): Promise<Created | null> => {
+  const lookUp = async () => {
     const own = await tracker.findIssue(marker);
     return own === null ? null : { ...own, isThere: false };
   };
-  return postOnce<Created>(paths, `${id}.brief`, key, create, lookUp);
+  const { url, isThere } = await postOnce(paths, `${id}.brief`, key, create, lookUp);
+  const made = { ...result, outputs: [url, ...result.outputs] };
+  if (!isThere) return made;
+  return { ...made, status: 'skipped', reason: `${url} has the same title: no other issue was created` };
 }
 
 function wordsOf(title: string): string {

@@ -6,7 +6,7 @@ import type { ItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import type { Forge } from '../../forge/port.ts';
-import { pushBranch, pushUrl } from '../../git/push.ts';
+import { type GitHeader, pushBranch, pushUrl } from '../../git/push.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
 import type { StepKey } from '../../journal/port.ts';
 import { openSqliteJournal } from '../../journal/sqlite.ts';
@@ -27,14 +27,14 @@ export interface Posting {
 }
 
 /** The journal of what was posted under a name. */
-export function postsFile({ base }: Pick<Paths, 'base'>, name: string): string {
+function postsFile({ base }: Pick<Paths, 'base'>, name: string): string {
   return join(base, 'forge', `${name}.db`);
 }
 
-/** The last stored response under a name; null: none. Writes nothing. */
-function posted(paths: Paths, name: string, step: string): unknown {
-  const found = inspectJournal(postsFile(paths, name))?.finished.findLast((one) => one.name === step);
-  return found === undefined ? null : parseJson(found.result);
+/** The stored responses of one kind, oldest first. Only we write to the journal. Writes nothing. */
+export function postedAs<T>(paths: Paths, name: string, step: string): T[] {
+  const finished = inspectJournal(postsFile(paths, name))?.finished ?? [];
+  return finished.filter((one) => one.name === step).map(({ result }) => parseJson(result) as T);
 }
 
 /** The steps of a pull request. */
@@ -61,14 +61,12 @@ export interface Opened extends Pushed {
 
 /** The pull request that this program opened for an item, or found. */
 export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened | null {
-  const { number, url, branch = '', commit = '' } = (posted(paths, id, STEPS.opened) ?? {}) as Partial<Opened>;
-  return typeof number === 'number' && typeof url === 'string' ? { number, url, branch, commit } : null;
+  return postedAs<Opened>(paths, id, STEPS.opened).at(-1) ?? null;
 }
 
 /** What this program pushed last for an item; null: nothing. */
 export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed | null {
-  const { branch, commit } = (posted(paths, id, STEPS.pushed) ?? {}) as Partial<Pushed>;
-  return typeof branch === 'string' && typeof commit === 'string' ? { branch, commit } : null;
+  return postedAs<Pushed>(paths, id, STEPS.pushed).at(-1) ?? null;
 }
 
 /** What the pull request of an implementation still lacks: it has to be opened, or made ready. */
@@ -79,7 +77,7 @@ export function unpostedFor(project: Pick<Project, 'paths' | 'config'>, id: Item
   const { open, ready } = project.config.remote.pr;
   if (!open) return null;
   if (openedFor(project, id) === null) return 'pull-request';
-  return ready === 'green' && posted(project.paths, id, STEPS.ready) === null ? 'ready' : null;
+  return ready === 'green' && postedAs(project.paths, id, STEPS.ready).length === 0 ? 'ready' : null;
 }
 
 const MOST_TRIES = 3;
@@ -126,7 +124,7 @@ export async function postOnce<T extends object>(
 export const REMOTE = 'origin';
 
 /** The token for git, if it speaks HTTP with the token's service; ssh and folders have their own credentials. */
-export async function headerFor({ git }: Project, forge: Forge): Promise<{ url: string; header: string } | null> {
+export async function headerFor({ git }: Project, forge: Forge): Promise<GitHeader | null> {
   const url = await pushUrl(git, REMOTE);
   if (url === null) {
     throw usageError(
@@ -136,7 +134,7 @@ export async function headerFor({ git }: Project, forge: Forge): Promise<{ url: 
   }
   if (!/^https?:/.test(url)) return null;
   const header = await forge.gitHeader();
-  return header !== null && URL.parse(url)?.host === new URL(header.url).host ? header : null;
+  return URL.parse(url)?.host === new URL(header.url).host ? header : null;
 }
 
 /** `before`: what this program pushed to the branch last; null: nothing. Commits that a person pushed are never overwritten. */

@@ -20,8 +20,7 @@ import { type Posting, postOnce } from './posts.ts';
 import { openLandingRequest, openPullRequest } from './pull-request.ts';
 import { finishReaction } from './reactions.ts';
 
-export interface PublisherOptions {
-  project: Project;
+interface PublisherOptions {
   runId: string;
   state: RunState;
   onNotice: (item: Item, text: string) => void;
@@ -57,17 +56,43 @@ interface Shown extends Pick<Parameters<typeof writeIssueComment>[0], 'state' | 
   label?: StateLabel | null;
 }
 
-/** Rejects before anything is paid for if something could not be written. */
-export async function requireWriting({ config, hosts }: Project): Promise<Tracker | null> {
-  const { comment, create, pr } = config.remote;
-  const tracker = comment || create ? await hosts.tracker() : null;
-  await tracker?.requireWrite();
-  if (pr.open) await (await hosts.forge()).requireWrite();
-  return comment ? tracker : null;
+/** What the comment shows for an item that ended. `isPosted`: its pull request is open. */
+function shownAtEnd(
+  { status, reason, error, workflow }: ItemFinished & { workflow: WorkflowName },
+  isPosted: boolean,
+  question: Shown['question'],
+): Shown {
+  if (status === 'discuss') return { reason, state: 'waiting for a person', label: 'agentos:waiting', question };
+  const plain = { reason, question: null };
+  if (isFailure(status)) {
+    const why = error === null ? reason : wordingOf(error.problem).message;
+    return { ...plain, state: `failed (${status})`, reason: why, label: 'agentos:failed' };
+  }
+  if (isPosted || workflow === 'react')
+    return { ...plain, state: 'a pull request is open', reason: null, label: 'agentos:pr' };
+  if (status === 'skipped') return { ...plain, state: 'nothing to do', label: null };
+  if (status !== 'succeeded') return { ...plain, state: 'stopped; the next run resumes it' };
+  return {
+    ...plain,
+    state: workflow === 'implement' ? 'implemented on a branch' : 'the design is approved',
+    label: null,
+  };
 }
 
-export function createPublisher(
-  { project, runId, state, onNotice, onWarning, inputOf }: PublisherOptions,
+export type OpenPublisher = (options: PublisherOptions) => Publisher;
+
+/** Rejects before anything is paid for if something could not be written. */
+export async function openPublisher(project: Project): Promise<OpenPublisher> {
+  const { comment, create, pr } = project.config.remote;
+  const tracker = comment || create ? await project.hosts.tracker() : null;
+  await tracker?.requireWrite();
+  if (pr.open) await (await project.hosts.forge()).requireWrite();
+  return (options) => createPublisher(project, options, comment ? tracker : null);
+}
+
+function createPublisher(
+  project: Project,
+  { runId, state, onNotice, onWarning, inputOf }: PublisherOptions,
   tracker: Tracker | null,
 ): Publisher {
   const { paths, config, mask } = project;
@@ -128,94 +153,64 @@ export function createPublisher(
     }
   }
 
-  function onFinished(id: ItemId, event: ItemFinished & { workflow: Item['workflow'] }): void {
-    const { status, reason, error, workflow, attempts, goesOnWith } = event;
+  async function land(posting: Posting, branch: string | null): Promise<string | null> {
+    const { id } = posting;
+    const landing = inputOf({ workflow: 'land', id })?.landing;
+    if (landing === undefined || branch === null) return null;
+    return openLandingRequest(posting, landing, branch, state.items.get(id)?.parts);
+  }
+
+  function onFinished(event: ItemFinished & { workflow: WorkflowName }, posting: Posting): void {
+    const { workflow, attempts, error, goesOnWith } = event;
+    const { id } = posting;
+    if (workflow === 'land') {
+      // An incomplete landing gets a pull request too, for what is on its branch.
+      if (!config.remote.pr.open || error?.problem.code !== 'landing-incomplete') return;
+      const { branch } = error.problem;
+      void follow(land(posting, branch), `no pull request was opened for ${branch}`);
+    }
     const isPosted = requests.has(id);
-    if (goesOnWith !== undefined || (attempts === 0 && !isPosted)) return;
-    const plain = { reason, question: null };
-    if (status === 'discuss') {
-      const asked = waitingItem(paths, id, [workflow])?.question ?? null;
-      const question = asked && {
-        reason: asked.reason,
-        openQuestions: asked.openQuestions,
-        canApprove: asked.obstacle === null,
-        canRevise: asked.canRevise !== false,
-      };
-      show(id, { ...plain, state: 'waiting for a person', label: 'agentos:waiting', question });
-    } else if (isFailure(status)) {
-      const why = error === null ? reason : wordingOf(error.problem).message;
-      show(id, { ...plain, state: `failed (${status})`, reason: why, label: 'agentos:failed' });
-    } else if (isPosted || workflow === 'react')
-      show(id, { ...plain, state: 'a pull request is open', reason: null, label: 'agentos:pr' });
-    else if (status === 'succeeded') {
-      const made = workflow === 'implement' ? 'implemented on a branch' : 'the design is approved';
-      show(id, { ...plain, state: made, label: null });
-    } else if (status === 'skipped') show(id, { ...plain, state: 'nothing to do', label: null });
-    else show(id, { ...plain, state: 'stopped; the next run resumes it' });
-  }
-
-  async function created(item: Item, result: TaskResult): Promise<TaskResult> {
-    const [file = ''] = result.outputs;
-    if (result.status !== 'succeeded' || !file.endsWith('-final.md')) return result;
-    const { url, isThere } = await createIssue(project, item.id, file);
-    if (!isThere) return { ...result, outputs: [url, ...result.outputs] };
-    const reason = `${url} has the same title: no other issue was created`;
-    return { ...result, status: 'skipped', reason, outputs: [url, ...result.outputs] };
-  }
-
-  const postingFor = (item: Item, signal: AbortSignal): Posting => ({
-    project,
-    id: item.id,
-    say: (text) => onNotice(item, text),
-    signal,
-  });
-
-  async function land(item: Item, branch: string | undefined, signal: AbortSignal): Promise<string | null> {
-    const landing = inputOf(item)?.landing;
-    if (landing === undefined || branch === undefined) return null;
-    const parts = state.items.get(item.id)?.parts;
-    return openLandingRequest(postingFor(item, signal), { landing, branch, parts });
-  }
-
-  /** An incomplete landing gets a pull request too, for what is on its branch. */
-  function onLandingFinished(id: ItemId, { error }: ItemFinished): void {
-    if (!config.remote.pr.open || error?.problem.code !== 'landing-incomplete') return;
-    const { branch } = error.problem;
-    const work = land({ workflow: 'land', id }, branch ?? undefined, new AbortController().signal);
-    void follow(work, `no pull request was opened for ${branch}`);
+    if (!STATES.has(workflow) || goesOnWith !== undefined || (attempts === 0 && !isPosted)) return;
+    const asked = event.status === 'discuss' ? waitingItem(paths, id, [workflow]) : null;
+    show(id, shownAtEnd(event, isPosted, asked?.question ?? null));
   }
 
   async function complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
     const { create, pr } = config.remote;
+    const { workflow, id } = item;
+    const posting = postingFor(item, signal);
     const isDone = result.status === 'succeeded' || result.status === 'skipped';
     const withOutput = (url: string): TaskResult => ({ ...result, outputs: [...result.outputs, url] });
-    if (create && item.workflow === 'issue') return created(item, result);
-    if (item.workflow === 'react') {
+    if (create && workflow === 'issue') return createIssue(project, id, result);
+    if (workflow === 'react') {
       const reaction = inputOf(item)?.reaction;
       if (reaction === undefined || result.reaction === undefined) return result;
-      await finishReaction(postingFor(item, signal), reaction, result.reaction);
+      await finishReaction(posting, reaction, result.reaction);
       return withOutput(reaction.url);
     }
     if (!pr.open) return result;
-    if (item.workflow === 'land') {
-      const url = await land(item, result.outputs[0], signal);
+    if (workflow === 'land') {
+      const url = await land(posting, result.outputs[0] ?? null);
       return url === null ? result : withOutput(url);
     }
-    const request = item.workflow === 'implement' && isDone ? await openPullRequest(postingFor(item, signal)) : null;
+    const request = workflow === 'implement' && isDone ? await openPullRequest(posting) : null;
     if (request === null) return result;
-    requests.set(item.id, request);
+    requests.set(id, request);
     return { ...withOutput(request.url), status: 'succeeded', reason: null };
+  }
+
+  function postingFor(item: Item, signal = new AbortController().signal): Posting {
+    return { project, id: item.id, say: (text) => onNotice(item, text), signal };
   }
 
   return {
     subscriber(event: AgentosEvent) {
       if (!('item' in event)) return;
-      const id = parseItemId(event.item);
-      if (event.workflow === 'land' && event.type === 'item-finished') onLandingFinished(id, event);
-      if (!STATES.has(event.workflow)) return;
-      if (event.type === 'item-started') {
-        show(id, { state: '', ...STATES.get(event.workflow), reason: null, question: null });
-      } else if (event.type === 'item-finished') onFinished(id, event);
+      const { workflow, item } = event;
+      const id = parseItemId(item);
+      const running = STATES.get(workflow);
+      if (event.type === 'item-started' && running) show(id, { ...running, reason: null, question: null });
+      else if (event.type === 'item-finished') onFinished(event, postingFor({ workflow, id }));
     },
     read(id, { facts }) {
       if (tracker === null || facts === undefined) return;

@@ -25,31 +25,26 @@ export async function openPullRequest(posting: Posting): Promise<(Opened & { lld
   const { branch, commit } = found;
   const forge = await hosts.forge();
   await pushUnlessNewer(posting, forge, found);
-  const texts = await textsOf(project, id, branch);
-  const requestTo = (base: string) => requestFor(posting, forge, { branch, base }, texts);
-  const opened = await openOnce(posting, id, forge, branch, async () => requestTo(await baseBranch(project, forge)));
+  const { lldUrl, report, ...text } = await textsOf(project, forge, id, branch);
+  const opened = await openOnce(posting, id, forge, branch, async () => {
+    const isDraft = config.remote.pr.ready !== 'at-once';
+    return { branch, base: await baseBranch(project, forge), ...text, isDraft };
+  });
   // The following steps are idempotent.
-  if (opened.commit !== commit) {
-    const text = await requestTo('');
+  if (opened.commit !== commit)
     await postOnce(paths, id, { name: STEPS.text, inputs: { commit } }, () => forge.rewrite(opened.number, text));
-  }
-  const evidence = { ...reportedGates(texts.report), url: opened.url };
+  const evidence = { ...reportedGates(report), url: opened.url };
   await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () => forge.setEvidence(commit, evidence));
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(posting, forge, opened);
-  return { ...opened, lldUrl: await forge.fileUrl(branch, texts.lldPath) };
-}
-
-/** The branch of a landing, and what is known about its parts. */
-interface LandedRequest {
-  landing: Landing;
-  branch: string;
-  parts: ItemState['parts'] | undefined;
+  return { ...opened, lldUrl };
 }
 
 /** Pushes the branch of a landing and opens a pull request that closes its issues, unless that was done before. */
 export async function openLandingRequest(
   posting: Posting,
-  { landing, branch, parts: known }: LandedRequest,
+  landing: Landing,
+  branch: string,
+  known: ItemState['parts'] | undefined,
 ): Promise<string> {
   const { project, id } = posting;
   const { git, hosts, config, source, mask } = project;
@@ -131,13 +126,6 @@ async function baseBranch({ git }: Project, forge: Forge): Promise<string> {
   return name === usual || (await forge.branchHead(name)) === null ? usual : name;
 }
 
-interface BranchTexts {
-  lld: string;
-  lldPath: string;
-  report: string;
-  template: string | null;
-}
-
 const TEMPLATES = [
   '.github/pull_request_template.md',
   '.github/PULL_REQUEST_TEMPLATE.md',
@@ -148,39 +136,31 @@ const TEMPLATES = [
   '.gitlab/merge_request_templates/Default.md',
 ];
 
-/** The documents as they are on the branch, because that is what a reviewer sees. */
-async function textsOf({ paths, git }: Project, id: ItemId, branch: string): Promise<BranchTexts> {
+/** The text of the pull request, and the documents as they are on the branch, because that is what a reviewer sees. */
+async function textsOf(project: Project, forge: Forge, id: ItemId, branch: string) {
+  const { paths, git, source, mask } = project;
   const ref = `refs/heads/${branch}`;
-  const [report = null, ...templates] = await readAt(git, [
-    { ref, path: paths.report(id) },
-    ...TEMPLATES.map((path) => ({ ref, path })),
-  ]);
-  const lldPath = readHeader(report ?? '').header.lld ?? relative(paths.repository, paths.lld(id));
-  const [lld = null] = await readAt(git, [{ ref, path: lldPath }]);
-  return { lld: lld ?? '', lldPath, report: report ?? '', template: templates.find((text) => text !== null) ?? null };
-}
-
-async function requestFor(
-  { project, id }: Posting,
-  forge: Forge,
-  { branch, base }: { branch: string; base: string },
-  { lld, lldPath, report, template }: BranchTexts,
-): Promise<NewPullRequest> {
-  const { paths, source, config, mask } = project;
+  const found = await readAt(
+    git,
+    [paths.report(id), ...TEMPLATES].map((path) => ({ ref, path })),
+  );
+  const report = found[0] ?? '';
+  const lldPath = readHeader(report).header.lld ?? relative(paths.repository, paths.lld(id));
+  const lld = (await readAt(git, [{ ref, path: lldPath }]))[0] ?? '';
   const issue = await project.issueCache.lastKnown.read(id).catch(() => null);
+  const lldUrl = await forge.fileUrl(branch, lldPath);
   const body = pullRequestBody({
     id,
     closing: closingWords(forge.location, source.location, id),
     issueUrl: issue?.facts?.url ?? null,
     lld,
     report,
-    lldUrl: await forge.fileUrl(branch, lldPath),
+    lldUrl,
     reportUrl: await forge.fileUrl(branch, paths.report(id)),
     place: project.placeFlags,
-    template,
+    template: found.slice(1).find((text) => text !== null) ?? null,
   });
-  const title = pullRequestTitle(id, designFacts(lld).title);
-  return { branch, base, title: mask(title), body: mask(body), isDraft: config.remote.pr.ready !== 'at-once' };
+  return { title: mask(pullRequestTitle(id, designFacts(lld).title)), body: mask(body), lldUrl, report };
 }
 
 /** Some repositories refuse drafts, but not with an error of its own kind. */

@@ -1,6 +1,7 @@
 import { AgentosError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
+import { oneLine } from '../../core/lines.ts';
 import {
   type DispatchedReaction,
   describeReaction,
@@ -20,9 +21,9 @@ import type { Git } from '../../git/git.ts';
 import { fetchBranches } from '../../git/push.ts';
 import { deleteDatabase } from '../../journal/database-files.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
-import { outsideLine, outsideText } from '../../source/remote-issue.ts';
+import { outsideText } from '../../source/remote-issue.ts';
 import type { Project } from '../project.ts';
-import { headerFor, type Posting, postOnce, postsFile, pushOnce, REMOTE, STEPS } from './posts.ts';
+import { headerFor, type Posting, postedAs, postOnce, pushOnce, REMOTE, STEPS } from './posts.ts';
 
 const MOST_REMARK = 8_000;
 const MOST_EARLIER = 5;
@@ -79,7 +80,7 @@ async function failedChecks({ mask }: Project, forge: Forge, head: string, base:
   const binding = all.some(({ isRequired }) => isRequired) ? failed.filter(({ isRequired }) => isRequired) : failed;
   return Promise.all(
     binding.slice(0, MOST_CHECKS).map(async (check: Check) => ({
-      name: mask(outsideLine(check.name)),
+      name: mask(oneLine(check.name)),
       url: check.url,
       log: mask(outsideText(failingPart(await forge.failureLog(check)))),
     })),
@@ -92,10 +93,9 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
   const shown = (text: string, most: number): string => mask(cutMiddle(outsideText(text), most));
   const answered = new Set(reviews.filter(({ isOwn }) => isOwn).flatMap(({ body }) => answeredIn(body)));
   const isSettled = ({ id, by, line, at }: Review): boolean =>
-    answered.has(id) ||
-    (line === null && byTime.some((one) => one.at > at && one.by === by && one.verdict === 'approved'));
+    answered.has(id) || (line === null && byTime.some((one) => one.at > at && one.by === by && one.isApproval));
   return byTime
-    .filter(({ isTrusted, isOwn, isResolved, verdict }) => isTrusted && !isOwn && !isResolved && verdict !== 'approved')
+    .filter(({ isTrusted, isOwn, isResolved, isApproval }) => isTrusted && !isOwn && !isResolved && !isApproval)
     .filter((review) => outsideText(review.body) !== '' && !isSettled(review))
     .map((review) => {
       const { id, thread, by, body, line, at } = review;
@@ -103,7 +103,7 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
       return {
         id,
         thread,
-        by: outsideLine(by),
+        by: oneLine(by),
         body: shown(body, MOST_REMARK),
         path: line?.path ?? null,
         line: line?.line ?? null,
@@ -114,12 +114,8 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
 
 /** The reactions to the pull request of an item, oldest first, and how they ended. Writes nothing. */
 export function dispatchedFor({ paths }: Pick<Project, 'paths'>, id: ItemId, number: number): DispatchedReaction[] {
-  const finished = inspectJournal(postsFile(paths, id))?.finished ?? [];
-  const named = (step: string): unknown[] =>
-    finished.filter(({ name }) => name === step).map(({ result }) => parseJson(result));
-  const ends = new Map(named(STEPS.reactionEnd).map((end) => [(end as ReactionEnd).key, end as ReactionEnd]));
-  // Only we write to this journal.
-  const all = named(STEPS.reaction).map((one) => one as Reaction);
+  const ends = new Map(postedAs<ReactionEnd>(paths, id, STEPS.reactionEnd).map((end) => [end.key, end]));
+  const all = postedAs<Reaction>(paths, id, STEPS.reaction);
   return all.filter((one) => one.number === number).map((one) => ({ ...one, end: ends.get(reactionKey(one)) ?? null }));
 }
 

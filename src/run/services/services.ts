@@ -1,13 +1,16 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../core/config.ts';
+import { AgentosError } from '../../core/errors.ts';
 import type { Environment } from '../../core/keys.ts';
-import { type HostName, hostedName } from '../../core/remote.ts';
+import { type HostedRepository, type HostName, hostedName } from '../../core/remote.ts';
 import type { Secret } from '../../core/secret.ts';
 import { createGitHubForge, createGitHubTracker } from '../../forge/github.ts';
 import { createGitLabForge, createGitLabTracker } from '../../forge/gitlab.ts';
 import type { Forge, Tracker } from '../../forge/port.ts';
+import { createGit } from '../../git/git.ts';
+import { pushUrl } from '../../git/push.ts';
 import { followProxies } from '../../host/fetch.ts';
-import { webHostOf } from '../../host/remote-url.ts';
+import { hostOfPlace, placeOfUrl, webHostOf } from '../../host/remote-url.ts';
 import { createRepository, type Repository, type RepositoryFacts } from '../../host/repository.ts';
 import { createAppToken, findToken } from '../../host/token.ts';
 import { createGitHubSource } from '../../source/github.ts';
@@ -20,13 +23,13 @@ import type { IssueSource } from '../../source/port.ts';
  */
 export { takeAnswers } from './answers.ts';
 export { createdFrom, existingLike } from './created-issue.ts';
-export { createPublisher, requireWriting } from './publish.ts';
+export { openPublisher } from './publish.ts';
 export { dispatch, dispatchedFor, lookAt, pushedReaction } from './reactions.ts';
 
 export interface ServicesOptions {
   config: Config;
   env: Environment;
-  /** The environment of `gh`. */
+  /** The environment of `gh` and git. */
   childEnv: Record<string, string>;
   repository: string;
   /** Called with every token that is used, so that it is masked from then on. */
@@ -35,55 +38,84 @@ export interface ServicesOptions {
   onWait: (text: string) => void;
 }
 
-/** A repository on a service. */
-export interface Place {
-  host: HostName;
-  path: string;
-}
-
-/** What is read and written at a place. Only the parent loads this, when it is needed. */
+/** Only the parent has one, because no worker holds a token. */
 export interface Services {
-  source(place: Place): IssueSource;
-  tracker(place: Place): Tracker;
-  forge(place: Place): Forge;
-  facts(place: Place): Promise<RepositoryFacts>;
+  /** Open issues of a repository. */
+  source(repository: HostedRepository): Promise<IssueSource>;
+  /** Where comments and labels are written: where issues come from, or if they are files, where branches go. */
+  tracker(): Promise<Tracker>;
+  /** Where branches and pull requests go. */
+  forge(): Promise<Forge>;
+  facts(repository: HostedRepository): Promise<RepositoryFacts>;
 }
 
-export function createServices(options: ServicesOptions): Services {
-  const { config, env, onSecret, onWait } = options;
-  const { apiUrls, app, select } = config.remote;
+export function createServices({ config, env, childEnv, repository, onSecret, onWait }: ServicesOptions): Services {
+  const { apiUrls, app, select, source, forge } = config.remote;
   followProxies(env);
-  const tokens = { github: tokenOf(options, 'github'), gitlab: tokenOf(options, 'gitlab') };
+  const userToken = (host: HostName): (() => Promise<Secret>) => {
+    let found: Promise<Secret> | null = null;
+    return () => (found ??= findToken(host, webHostOf(apiUrls[host]), { env, childEnv, cwd: repository }));
+  };
+  const appToken = app && createAppToken({ ...app, keyFile: resolve(repository, app.keyFile) }, apiUrls.github);
+  const tokens = { github: appToken ?? userToken('github'), gitlab: userToken('gitlab') };
+  let url: Promise<string | null> | null = null;
+  const originUrl = (): Promise<string | null> => (url ??= pushUrl(createGit(repository, childEnv), 'origin'));
+
+  /** What `origin` is on the named service, or on any. Null: it is not there. */
+  async function originOn(named: HostName | null): Promise<HostedRepository | null> {
+    const place = placeOfUrl((await originUrl()) ?? '');
+    if (place === null) return null;
+    // An unknown host may be the named service under another name.
+    const host = hostOfPlace(place, apiUrls) ?? named;
+    if (host === null || (named !== null && host !== named)) return null;
+    return host === 'github' && place.path.split('/').length !== 2 ? null : { host, path: place.path };
+  }
+
+  async function unnamed(host: HostName | null): Promise<AgentosError> {
+    // A URL may hold a password.
+    const origin = (await originUrl())?.replace(/\/\/[^@/]*@/, '//') ?? null;
+    return new AgentosError({ code: 'repository-unnamed', host, origin });
+  }
+
   const repositories = new Map<string, Repository>();
-  const at = (place: Place): Repository => {
-    const { host, path } = place;
-    const known = repositories.get(hostedName(place));
+  async function at(named: HostedRepository): Promise<Repository> {
+    const { host, path } = named.path === null ? ((await originOn(named.host)) ?? named) : named;
+    if (path === null) throw await unnamed(host);
+    const name = hostedName({ host, path });
+    const known = repositories.get(name);
     if (known !== undefined) return known;
+    const { maxRetries, maxQuotaWaitMs: maxWaitMs } = config.bounds;
     const token = async (): Promise<Secret> => {
       const secret = await tokens[host]();
       onSecret(secret);
       return secret;
     };
-    const { maxRetries, maxQuotaWaitMs: maxWaitMs } = config.bounds;
     const isApp = host === 'github' && app !== null;
     const made = createRepository({ host, apiUrl: apiUrls[host], isApp, token, maxRetries, maxWaitMs, onWait }, path);
-    repositories.set(hostedName(place), made);
+    repositories.set(name, made);
     return made;
-  };
-  const isGitHub = ({ host }: Place): boolean => host === 'github';
-  return {
-    source: (place) => (isGitHub(place) ? createGitHubSource : createGitLabSource)(at(place), select),
-    tracker: (place) => (isGitHub(place) ? createGitHubTracker : createGitLabTracker)(at(place)),
-    forge: (place) => (isGitHub(place) ? createGitHubForge : createGitLabForge)(at(place)),
-    facts: (place) => at(place).facts(),
-  };
-}
+  }
 
-function tokenOf({ config, env, childEnv, repository }: ServicesOptions, host: HostName): () => Promise<Secret> {
-  const { app, apiUrls } = config.remote;
-  const apiUrl = apiUrls[host];
-  if (host === 'github' && app !== null)
-    return createAppToken({ ...app, keyFile: resolve(repository, app.keyFile) }, apiUrl);
-  let found: Promise<Secret> | null = null;
-  return () => (found ??= findToken(host, webHostOf(apiUrl), { env, childEnv, cwd: repository }));
+  async function forgeRepository(): Promise<Repository> {
+    const place = forge ?? (await originOn(null)) ?? source;
+    if (place === null) throw await unnamed(null);
+    return at(place);
+  }
+
+  const isGitHub = ({ options: { host } }: Repository): boolean => host === 'github';
+  return {
+    async source(named) {
+      const found = await at(named);
+      return isGitHub(found) ? createGitHubSource(found, select) : createGitLabSource(found, select);
+    },
+    async tracker() {
+      const found = await (source === null ? forgeRepository() : at(source));
+      return isGitHub(found) ? createGitHubTracker(found) : createGitLabTracker(found);
+    },
+    async forge() {
+      const found = await forgeRepository();
+      return isGitHub(found) ? createGitHubForge(found) : createGitLabForge(found);
+    },
+    facts: async (named) => (await at(named)).facts(),
+  };
 }
