@@ -90,16 +90,15 @@ async function worktreeParts(adapters: Adapters): Promise<WorktreeParts> {
     itemEnv,
     sandbox,
     onGroup: task.group,
-    createWriter: () =>
-      tracedWriter(
-        createWriter(parseModelSpec(config.models.implementer), {
-          ...calling,
-          env: itemEnv,
-          maxRounds: config.implement.maxAgentRounds,
-          costOf,
-          offline: offlineWriter,
-        }),
-      ),
+    writer: tracedWriter(
+      createWriter(parseModelSpec(config.models.implementer), {
+        ...calling,
+        env: itemEnv,
+        maxRounds: config.implement.maxAgentRounds,
+        costOf,
+        offline: offlineWriter,
+      }),
+    ),
     async openSuite(settings, files) {
       if (settings === null) return noSuite(config.tests.files);
       const suite = await detectTests({

@@ -11,35 +11,37 @@ import { tagged, taggedList } from '../prompts/tags.ts';
 import { bulletsOf, gateTable } from '../verification/report.ts';
 import type { Decider } from './decide.ts';
 import { filesNamed, protectedChange, type Undone } from './forbidden.ts';
-import type { GateLog } from './judging.ts';
+import type { GateLog } from './gates.ts';
 import { type ReviewAgain, type ReviewInput, type ReviewOutcome, reviewLoop } from './review.ts';
-import type { ImplementContext } from './worktree-item.ts';
+import type { DesignedContext, WorktreeContext } from './worktree-item.ts';
 
 interface CodeReview {
   gates: Pick<GateLog, 'evidence' | 'undone'>;
   decider: Decider;
-  /** Has the writer make the change that the review asks for, and checks the gates again; returns the new tree. */
-  revise: (asked: Revision) => Promise<string>;
-}
-
-interface Revision {
-  start: string;
-  name: string;
-  review: string;
-  failures: string[];
-  /** Existing files that the findings name: these may be changed. */
-  mayChange: string[];
+  /** Other designs that touch this one; may be empty. */
+  forecast?: string;
+  /**
+   * Has the writer make the change that the review asks for, and checks the gates again; returns the new tree. `mayChange`:
+   * the existing files that the findings name.
+   */
+  revise: (asked: {
+    start: string;
+    name: string;
+    review: string;
+    failures: string[];
+    mayChange: string[];
+  }) => Promise<string>;
 }
 
 export type ReviewedCode = ReviewOutcome & { tree: string };
 
 /** The folder of an item's reviews. */
-export function reviewsOf({ paths, workflow, id }: ImplementContext): string {
+export function reviewsOf({ paths, workflow, id }: WorktreeContext): string {
   return join(paths.home(workflow, id), 'reviews');
 }
 
 /** Programs of the item can write to its home: a link in the place of the folder is replaced, not followed. */
-export async function keepReview(context: ImplementContext, round: number, text: string): Promise<void> {
+export async function keepReview(context: WorktreeContext, round: number, text: string): Promise<void> {
   const folder = reviewsOf(context);
   const own = await makeOwnFolder(dirname(folder), basename(folder));
   await writeFileAtomic(join(own, `review-${round}.md`), context.mask(text));
@@ -47,11 +49,11 @@ export async function keepReview(context: ImplementContext, round: number, text:
 
 /** Takes a change through the review loop. The text under review is its diff. */
 export async function reviewCode(
-  context: ImplementContext,
+  context: DesignedContext,
   codeTree: string,
-  { gates, decider, revise }: CodeReview,
+  { gates, decider, forecast = '', revise }: CodeReview,
 ): Promise<ReviewedCode> {
-  const { worktree, baseTree, forecast, emit, maxRounds } = context;
+  const { worktree, baseTree, emit, maxRounds } = context;
   let tree = codeTree;
   /** The tree of the last review. */
   let reviewed: string | null = null;
@@ -73,11 +75,9 @@ export async function reviewCode(
       onReview: (text, round) => keepReview(context, round, text),
       needsPerson: () => protectedChange(context, tree),
       async revise(_, review, ledger, round) {
-        const found = findingFailures(ledger);
-        const failures =
-          found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
-        reviewed = tree;
+        const failures = findingFailures(ledger);
         const mayChange = await filesToRevise(context, tree, ledger);
+        reviewed = tree;
         tree = await revise({ start: tree, name: `revise-${round}`, review, failures, mayChange });
         return { ok: true, text: await worktree.diff(baseTree, tree), ledger };
       },
@@ -89,7 +89,7 @@ export async function reviewCode(
 
 /** Asks the reviewer about a tree. The LLD and `shown` repeat over the rounds and come first, for prompt caches. */
 export function askReviewer(
-  { lld, prompts, base, ask }: Pick<ImplementContext, 'prompts' | 'base' | 'ask'> & { lld: { text: string } },
+  { lld, prompts, base, ask }: Pick<WorktreeContext, 'prompts' | 'base' | 'ask'> & { lld: { text: string } },
   step: string,
   tree: string,
   parts: readonly string[],
@@ -121,7 +121,7 @@ interface ReviewMaterial {
 }
 
 export function reviewParts(
-  { id, title, prompts }: Pick<ImplementContext, 'id' | 'title' | 'prompts'>,
+  { id, title, prompts }: Pick<DesignedContext, 'id' | 'title' | 'prompts'>,
   { text: diff, ledger, round, maxRounds }: Pick<ReviewInput, 'text' | 'ledger' | 'round' | 'maxRounds'>,
   { evidence, code, changes, undone, again }: ReviewMaterial,
 ): string[] {
@@ -158,13 +158,14 @@ function evidenceText(evidence: readonly GateEvidence[]): string {
 
 /** The open findings of a review, as failures for the writer. */
 export function findingFailures(ledger: Ledger): string[] {
-  return openFindings(ledger).map(
+  const found = openFindings(ledger).map(
     ({ id, tier, area, text }) => `${id} (Tier ${tier}${area === '' ? '' : `, ${area}`}): ${text}`,
   );
+  return found.length > 0 ? found : ['The reviewer asks for a change without listing a finding: see the review.'];
 }
 
 async function filesToRevise(
-  { git, worktree, baseTree, suite }: ImplementContext,
+  { git, worktree, baseTree, suite }: DesignedContext,
   tree: string,
   ledger: Ledger,
 ): Promise<string[]> {
@@ -191,7 +192,7 @@ const COMMON_NAMES = new Set(['index', 'main', 'mod', 'lib', '__init__', 'types'
  * whole in the diff. Files that don't fit are named.
  */
 export async function changedCode(
-  { git, worktree, baseTree }: Pick<ImplementContext, 'git' | 'worktree' | 'baseTree'>,
+  { git, worktree, baseTree }: Pick<DesignedContext, 'git' | 'worktree' | 'baseTree'>,
   tree: string,
 ): Promise<string> {
   const changes = await worktree.changes(baseTree, tree);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isProtected } from './forbidden.ts';
+import { filesNamed, isProtected, namesFile } from './forbidden.ts';
 
 test.each([
   '.github/workflows/ci.yml',
@@ -41,4 +41,40 @@ test('a link in the place of a folder that holds such files is for a person, too
     expect(isProtected(path), path).toBe(false);
   }
   expect(isProtected('src', true)).toBe(false);
+});
+
+test.each([
+  ['src/a.js', 'In src/a.js:12 the bound is wrong.', true],
+  ['src/a.js', 'See `./src/a.js`.', true],
+  ['src/a.js', '(src/a.js)', true],
+  ['src/a.js', 'lib/src/a.js is wrong', false],
+  ['src/a.js', 'src/a.js.map and src/a.json', false],
+  ['a.js', 'src/a.js', false],
+  ['docs/two words.md', 'docs/two words.md is outdated', true],
+  ['run', 'run the tests again', false],
+  ['run', 'the script `run` fails', true],
+])('%s in "%s": %s', (path, text, expected) => {
+  expect(namesFile(text, path)).toBe(expected);
+});
+
+const among = {
+  paths: ['src/main.js', 'src/item.js', 'src/x/index.js', 'src/y/index.js', 'lib/other.js'],
+  changed: ['src/item.js', 'src/x/index.js', 'src/y/index.js'],
+};
+
+test.each([
+  ['a path, changed before or not', ['src/main.js forgets it, and src/item.js too'], ['src/item.js', 'src/main.js']],
+  ['a name that only one changed file has', ['`item.js` throws'], ['src/item.js']],
+  ['a name that two have: all that was changed', ['index.js throws'], among.changed],
+  ['a name of a file that was not changed: all that was', ['other.js throws'], among.changed],
+  ['no file in one of two findings', ['src/main.js throws', 'Nothing is logged.'], [...among.changed, 'src/main.js']],
+  ['no finding at all', [], among.changed],
+])('%s', (_, findings, expected) => {
+  expect(filesNamed({ findings, suggestions: [] }, among)).toEqual([...expected].sort());
+});
+
+test('a suggestion may be followed in the file that it names, and opens no other', () => {
+  const findings = ['src/main.js throws'];
+  const suggestions = ['Simplify item.js.', 'Write more comments.'];
+  expect(filesNamed({ findings, suggestions }, among)).toEqual(['src/item.js', 'src/main.js']);
 });

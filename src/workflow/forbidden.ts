@@ -5,7 +5,7 @@ import { listed } from '../core/lines.ts';
 import { shownPath } from '../core/paths.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import type { ImplementContext } from './worktree-item.ts';
+import type { DesignedContext, WorktreeContext } from './worktree-item.ts';
 
 /** Changes of one step that were not allowed and were undone. */
 export interface Undone {
@@ -23,7 +23,7 @@ export interface Rule {
   forbids: (change: TreeChange, linksOutside: ReadonlySet<string>) => boolean;
 }
 
-type UndoContext = Pick<ImplementContext, 'id' | 'workflow' | 'paths' | 'worktree' | 'emit' | 'mask'>;
+type UndoContext = Pick<WorktreeContext, 'id' | 'workflow' | 'paths' | 'worktree' | 'emit' | 'mask'>;
 
 const DESIGNS: Rule = {
   name: '-designs',
@@ -154,7 +154,7 @@ export function isProtected(path: string, isLink = false): boolean {
 }
 
 /** Why a person has to approve a change; null: it changes no such file, or only those that the LLD names. */
-export async function protectedChange(context: ImplementContext, tree: string): Promise<string | null> {
+export async function protectedChange(context: DesignedContext, tree: string): Promise<string | null> {
   const { worktree, baseTree, lld } = context;
   const isNamed = (path: string): boolean =>
     lld.files.some((file) => file.path === path || path.startsWith(`${file.path.replace(/\/$/, '')}/`));

@@ -1,4 +1,3 @@
-import type { TestSettings } from '../core/config.ts';
 import { AgentosError, toErrorRecord } from '../core/errors.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { readHeader } from '../documents/header.ts';
@@ -8,25 +7,22 @@ import type { LldFile } from '../documents/lld/files.ts';
 import { isAncestor, stackedBase } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import { commitFiles, headCommit, openCommit } from '../git/repository.ts';
-import { findTests, undetectedIn } from '../testing/detect.ts';
-import type { ProjectFiles } from '../testing/project.ts';
-import { runnerOfFiles } from '../testing/test-files.ts';
 import { forecastFor, otherDesigns } from './designs.ts';
 import { describeFinding } from './document-review.ts';
 import { foundationsOf, onSameFiles, openBranches } from './implementations.ts';
 import type { ItemContext } from './item.ts';
-import type { WorktreeParts } from './worktree-item.ts';
+import { testsFor, type WorktreeParts } from './worktree-item.ts';
 
 interface Begun {
   /** The hash of the LLD. */
   lld: string;
   base: string;
-  /** Branches in the base that are not merged; absent in a checkpoint of an older version. */
-  on?: string[];
+  /** Branches in the base that are not merged. */
+  on: string[];
   /** How many steps were stored before it: two starts at the same commit are two steps. */
   number: number;
-  /** Other designs, for the reviewer; absent in a checkpoint of an older version. */
-  forecast?: string;
+  /** Other designs that touch this one, for the reviewer; may be empty. */
+  forecast: string;
 }
 
 /** Steps that cost nothing: while there are no others, a newer commit of the user is a better base. */
@@ -41,8 +37,8 @@ type Designed = Pick<WorktreeParts, 'config' | 'git'> & { lldText: string };
 export async function beginImplementation(item: ItemContext, parts: Designed): Promise<Begun> {
   const { id, hash: lld, journal, paths } = item;
   const { git, lldText } = parts;
-  const store = async ({ lld, base, on, number }: Begun): Promise<Begun> => {
-    const inputs = { lld, base, number, ...(on === undefined ? {} : { on }) };
+  const store = async ({ lld, base, on, number }: Omit<Begun, 'forecast'>): Promise<Begun> => {
+    const inputs = { lld, base, number, on };
     const { value } = await item.step<Begun>({ name: 'begin', inputs }, async () => {
       const others = await otherDesigns(paths, id, () => openCommit(git, base));
       return { ...inputs, forecast: item.mask(forecastFor(id, lldText, others)) };
@@ -90,29 +86,6 @@ async function baseOf(
   }
   if (on.length > 0) emit({ type: 'notice', text: `starts from ${on.join(' and ')}, not merged yet` });
   return { base, on };
-}
-
-/**
- * How the tests of a project run, by its files; in a repository without tests, by the test files among `paths`, which will be
- * written. If it is not known: null under the policy `off`, an error otherwise. `directory`: for messages.
- */
-export async function testsFor(
-  files: ProjectFiles,
-  { tests, implement }: WorktreeParts['config'],
-  paths: readonly string[],
-  directory: string,
-): Promise<TestSettings | null> {
-  try {
-    await findTests(files, tests, directory, paths);
-    return tests;
-  } catch (error) {
-    const problem = undetectedIn(error);
-    const isBlank = problem.script === null && problem.runner === null && tests.command === null;
-    const runner = isBlank ? runnerOfFiles(paths) : null;
-    if (runner !== null) return { ...tests, runner };
-    if (implement.policy === 'off') return null;
-    throw error;
-  }
 }
 
 /** Findings of the checks, if files that the LLD names have changed since its approval. */

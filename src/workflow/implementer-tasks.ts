@@ -7,10 +7,11 @@ import type { Merge } from '../git/merge.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
 import type { TestSuite } from '../testing/port.ts';
-import type { Combined, ReportedBranch } from './land-merge.ts';
-import type { ReactContext } from './react-gates.ts';
+import type { LandContext } from './land.ts';
+import type { Conflicting } from './land-resolve.ts';
+import type { ReactContext } from './react.ts';
 import { scenarioLine } from './red.ts';
-import type { ImplementContext } from './worktree-item.ts';
+import type { DesignedContext } from './worktree-item.ts';
 
 /*
  * The tasks of the implementer. Each is one whole text with the LLD in it: a command gets nothing else, and knows only from
@@ -32,7 +33,7 @@ export interface WritingAgain {
   mayChange?: readonly string[];
 }
 
-type TaskContext = Pick<ImplementContext, 'id' | 'title' | 'prompts'> & {
+type TaskContext = Pick<DesignedContext, 'id' | 'title' | 'prompts'> & {
   lld: Pick<LldDocument, 'text' | 'scenarios' | 'files'>;
   suite: Pick<TestSuite, 'isTestFile' | 'runner' | 'command'>;
 };
@@ -168,34 +169,28 @@ export function answersIn(text: string, count: number): Map<number, string> {
   return found;
 }
 
-/** A branch that conflicts with the state of a landing. */
-export interface Conflicting {
-  ours: Combined;
-  branch: ReportedBranch;
-  merge: Merge;
-}
-
-export interface ResolveTask extends Conflicting {
-  /** The branches that it is in conflict with; none: it is the base itself. */
-  others: readonly ReportedBranch[];
+interface ResolveTask extends Conflicting {
   /** The name of the base. */
   onto: string;
-  /** The LLDs of all of them, its own first. */
+  /** The LLDs of all branches, its own first. */
   designs: readonly string[];
   /** What each side changed in the files in conflict. */
   sides: { ours: string; theirs: string };
-  suite: TestSuite | null;
 }
 
-export function resolveTask(prompts: Prompts, task: ResolveTask, failures: readonly string[], call: number): string {
-  const { branch, others, onto, designs, merge, sides, suite } = task;
+export function resolveTask(
+  { prompts, suite }: Pick<LandContext, 'prompts' | 'suite'>,
+  { branch, others, onto, designs, merge, sides }: ResolveTask,
+  failures: readonly string[],
+  call: number,
+): string {
   const { id, title } = branch;
   const rules = prompts.fill('resolve', {
     id,
     title,
     others: others.length === 0 ? `changes on ${onto}` : others.map((other) => `issue ${other.id}`).join(' and '),
-    runner: suite?.runner ?? 'the tests',
-    command: suite?.command ?? 'the tests',
+    runner: suite.runner,
+    command: suite.command,
     files: conflictList(merge),
   });
   return taskText('resolve', call, [

@@ -1,27 +1,39 @@
-import { codeOf, toErrorRecord } from '../core/errors.ts';
+import { codeOf, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { GateEvidence } from '../core/gate.ts';
 import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
-import type { LandedBranch } from '../core/landing.ts';
-import { listed } from '../core/lines.ts';
+import { listed, oneLine } from '../core/lines.ts';
 import { readLld } from '../documents/lld/document.ts';
 import { commitMerge, type Merge } from '../git/merge.ts';
-import type { CoverageTarget } from '../verification/coverage.ts';
 import { ALWAYS, unaskedRule, undoForbidden } from './forbidden.ts';
+import { coverageTarget, createGateLog, judgeFinished, reverseWithout } from './gates.ts';
 import { designOn } from './implementations.ts';
-import { type Conflicting, resolveTask } from './implementer-tasks.ts';
-import { conflictLeft, coverageTarget, createGateLog, judgeFinished, reverseWithout } from './judging.ts';
-import {
-  type Combined,
-  endOf,
-  factsOf,
-  inConflictWith,
-  type LandContext,
-  mergeMessage,
-  type ReportedBranch,
-} from './land-merge.ts';
-import type { Tests } from './test-runs.ts';
-import { createWriterCalls, type Writing } from './writing.ts';
+import { resolveTask } from './implementer-tasks.ts';
+import type { Combined, LandContext, ReportedBranch } from './land.ts';
+import type { Tests } from './tests.ts';
+import { createWriterCalls, type WritingGates } from './writing.ts';
+
+/** A branch that conflicts with the state of a landing. */
+export interface Conflicting {
+  ours: Combined;
+  branch: ReportedBranch;
+  /** The branches that it is in conflict with; none: it is the base itself. */
+  others: readonly ReportedBranch[];
+  merge: Merge;
+}
+
+/** A merge of a branch. `lines`: further paragraphs, e.g. who settled a conflict. */
+export function mergeMessage({ id, title, branch }: ReportedBranch, lines: readonly string[] = []): string {
+  return `${[`Merge ${branch}`, oneLine(`${id}: ${title}`), ...lines].join('\n\n')}\n`;
+}
+
+/** What a run of the tests on these branches together is judged by. */
+export function factsOf(branches: readonly ReportedBranch[]): { proven: string[]; changed: ReadonlySet<string> } {
+  return {
+    proven: branches.flatMap(({ proven }) => proven.map(({ name }) => name)),
+    changed: new Set(branches.flatMap(({ files }) => files)),
+  };
+}
 
 /** A stored solution: the same conflict is not paid for again, also on another base. */
 interface Settled {
@@ -36,7 +48,7 @@ interface Settled {
 
 /** A conflict that the implementer did not settle, with its last tree. */
 export interface Unsettled {
-  out: LandedBranch;
+  error: ErrorRecord;
   ours: Combined;
   tree: string;
 }
@@ -50,63 +62,58 @@ export async function settleConflict(
   context: LandContext,
   tests: Tests | null,
   conflicting: Conflicting,
-): Promise<{ state: Combined } | Unsettled> {
-  const { git, journal, emit } = context;
-  const { ours, branch, merge } = conflicting;
+): Promise<Combined | Unsettled> {
+  const { git, journal, emit, landing } = context;
+  const { ours, branch, others, merge } = conflicting;
   const { id } = branch;
-  const others = inConflictWith(ours, merge, branch);
   const designs = await Promise.all(
     [branch, ...others].map((one) => designOn(context, parseItemId(one.id), one.commit)),
   );
-  const target = coverageTarget(context, designs.map(readLld));
-  const gates = conflictGates(context, tests, { ...conflicting, others, target });
+  const gates = conflictGates(context, tests, conflicting, designs);
   const conflict = sha256(JSON.stringify([branch.commit, merge.conflicts]));
 
-  const commit = async (tree: string, by: readonly string[]): Promise<{ state: Combined }> => {
+  const commit = async (tree: string, by: readonly string[]): Promise<Combined> => {
     const who = `Conflicts in ${listed(merge.conflicts.map(({ path }) => path))} settled by ${listed(by)}.`;
     const message = mergeMessage(branch, [who]);
     const made = await commitMerge(git, { tree, ours: ours.commit, theirs: branch.commit, message });
-    return { state: { commit: made, tree, branches: [...ours.branches, branch] } };
+    return { commit: made, tree, branches: [...ours.branches, branch] };
   };
 
-  const earlier = journal.last(`settled-${id}`) as Settled | undefined;
+  const name = `settled-${id}`;
+  const earlier = journal.last(name) as Settled | undefined;
   const again = earlier?.conflict === conflict ? await sameAgain(context, merge, earlier) : null;
-  if (earlier !== undefined && again !== null && (await gates(again, `settled-${id}`, 1)).problems.length === 0)
-    return commit(again, earlier.by);
+  if (earlier !== undefined && again !== null) {
+    const { problems } = await gates.judge({ tree: again, step: name, round: 1, said: '' });
+    if (problems.length === 0) return commit(again, earlier.by);
+  }
 
   // The cost of calls is counted for the branch.
   const emitPart: typeof emit = (event) => emit(event.type === 'model-answered' ? { ...event, part: id } : event);
-  const part = { ...context, emit: emitPart, writer: context.createWriter() };
-  const { write, authors } = createWriterCalls(part, tests);
-  const { onto } = context.landing;
-  const sides = await sidesOf(context, conflicting);
-  const task = { ...conflicting, others, onto, designs, sides, suite: tests?.suite ?? null };
+  const { write, authors } = createWriterCalls({ ...context, emit: emitPart }, tests);
+  const shown = { ...conflicting, onto: landing.onto, designs, sides: await sidesOf(context, conflicting) };
   let last = merge.tree;
   try {
     const tree = await write({
       phase: 'code',
       name: `resolve-${id}`,
       start: merge.tree,
-      task: (failures, round) => resolveTask(context.prompts, task, failures, round),
-      judge: (judged, step, round) => {
-        last = judged;
-        return gates(judged, step, round);
-      },
-      limit: (left, step, failures) => {
-        const reason = { why: 'these files are not in conflict', advice: 'it is not in conflict' };
-        const inConflict = new Set(merge.conflicts.map(({ path }) => path));
-        const unasked = unaskedRule(reason, failures, ({ path }) => inConflict.has(path));
-        return undoForbidden(part, { tree: left, source: merge.tree, step }, [...ALWAYS, unasked]);
+      task: (failures, round) => resolveTask(context, shown, failures, round),
+      gates: {
+        ...gates,
+        judge(written) {
+          last = written.tree;
+          return gates.judge(written);
+        },
       },
     });
     const by = [...authors.code];
     const settled: Settled = { conflict, marked: merge.tree, tree, by };
-    await journal.step({ name: `settled-${id}`, inputs: { conflict, tree } }, async () => settled);
+    await journal.step({ name, inputs: { conflict, tree } }, async () => settled);
     return commit(tree, by);
   } catch (error) {
     const record = toErrorRecord(error);
     if (record.problem.code !== 'gate-failed') throw error;
-    return { out: endOf(id, 'failed', null, record), ours, tree: last };
+    return { error: record, ours, tree: last };
   }
 }
 
@@ -141,49 +148,48 @@ async function sidesOf(
   return { ours: await diff(ours.commit), theirs: await diff(branch.commit) };
 }
 
-interface Sides extends Conflicting {
-  /** The branches that it is in conflict with. */
-  others: readonly ReportedBranch[];
-  target: CoverageTarget | null;
-}
-
-/** The gates of both sides, for a tree in which a conflict is settled. */
+/** The gates of both sides, for a tree in which a conflict is settled. `designs`: those of both. */
 function conflictGates(
   context: LandContext,
   tests: Tests | null,
-  { ours, branch, merge, others, target }: Sides,
-): Writing['judge'] {
-  const { worktree } = context;
-  const gateLog = createGateLog(context);
-  const paths = merge.conflicts.map(({ path }) => path);
-  return async (tree, step, round) => {
-    const left = await conflictLeft(context, tree, paths);
-    if (left !== null || tests === null) return left ?? { tree, problems: [], gate: '' };
-    const isTest = (path: string): boolean => tests.suite.isTestFile(path);
-    const covered = new Set(paths.filter((path) => !isTest(path)));
-    return judgeFinished(gateLog, tests, {
-      ...factsOf([...ours.branches, branch]),
-      tree,
-      step,
-      round,
-      covered,
-      target,
-      // With the code of one side taken out, its tests fail. Checked only if a test file was in conflict.
-      async reverse(run) {
-        if (!paths.some(isTest)) return [];
-        const sides = [
-          { without: ours.tree, of: [branch] },
-          { without: await worktree.treeOf(branch.commit), of: others },
-        ];
-        const gates: GateEvidence[] = [];
-        for (const [at, { without, of }] of sides.entries()) {
-          const proven = of.flatMap((one) => one.proven);
-          const asked = { run, proven, tree, without, step: `reverse-${step}-${at + 1}` };
-          const reverse = await reverseWithout(context, tests, asked);
-          if (reverse !== null) gates.push(reverse);
-        }
-        return gates;
-      },
-    });
+  { ours, branch, others, merge }: Conflicting,
+  designs: readonly string[],
+): WritingGates {
+  const { worktree, suite } = context;
+  const log = createGateLog(context);
+  const target = coverageTarget(context, designs.map(readLld));
+  const inConflict = merge.conflicts.map(({ path }) => path);
+  const hasTests = inConflict.some((path) => suite.isTestFile(path));
+  return {
+    limit(tree, step, named) {
+      const reason = { why: 'these files are not in conflict', advice: 'it is not in conflict' };
+      const unasked = unaskedRule(reason, named, ({ path }) => inConflict.includes(path));
+      return undoForbidden(context, { tree, source: merge.tree, step }, [...ALWAYS, unasked]);
+    },
+    judge: ({ tree, step, round }) =>
+      judgeFinished(context, log, tests, {
+        ...factsOf([...ours.branches, branch]),
+        tree,
+        step,
+        round,
+        inConflict,
+        covered: new Set(inConflict.filter((path) => !suite.isTestFile(path))),
+        target,
+        // With the code of one side taken out, its tests fail. Checked only if a test file was in conflict.
+        async reverse(run, ran) {
+          const sides = [
+            { without: ours.tree, of: [branch] },
+            { without: await worktree.treeOf(branch.commit), of: others },
+          ];
+          const gates: GateEvidence[] = [];
+          for (const [at, { without, of }] of hasTests ? sides.entries() : []) {
+            const proven = of.flatMap((one) => one.proven);
+            const taken = { run, tests: ran, proven, tree, without, step: `reverse-${step}-${at + 1}` };
+            const reverse = await reverseWithout(context, taken);
+            if (reverse !== null) gates.push(reverse);
+          }
+          return gates;
+        },
+      }),
   };
 }

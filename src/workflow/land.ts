@@ -1,69 +1,73 @@
-import type { Clock } from '../core/clock.ts';
 import { localTime } from '../core/duration.ts';
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { parseItemId } from '../core/ids.ts';
-import { type LandedBranch, type Landing, missingBelow } from '../core/landing.ts';
-import { deleteBranch, makeLandBranch } from '../git/branches.ts';
+import { firstBroken, type LandedBranch, type Landing, type LandingBranch, missingBelow } from '../core/landing.ts';
+import { listed } from '../core/lines.ts';
+import { wordingOf } from '../core/wording.ts';
+import { deleteBranch, isAncestor, makeLandBranch } from '../git/branches.ts';
+import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
-import { provenTests } from '../verification/report-reader.ts';
+import { type Broken, briefly, brokenIn } from '../verification/combination.ts';
+import { type ProvenTest, provenTests } from '../verification/report-reader.ts';
+import { filesForPeople } from './gates.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { filesForPeople } from './judging.ts';
-import {
-  breaks,
-  type Combined,
-  conflictText,
-  createMerges,
-  endOf,
-  inConflictWith,
-  type LandContext,
-  type LandTests,
-  mergeClean,
-  openLandTests,
-} from './land-merge.ts';
-import { settleConflict, type Unsettled } from './land-resolve.ts';
-import { openInWorktree, type WorktreeParts } from './worktree-item.ts';
+import { factsOf, mergeMessage, settleConflict, type Unsettled } from './land-resolve.ts';
+import { setUpProblem } from './set-up.ts';
+import { openTests, type Tests } from './tests.ts';
+import { openInWorktree, type WorktreeContext, type WorktreeParts } from './worktree-item.ts';
 
-/** What the worker provides for a landing. */
-interface LandParts extends WorktreeParts {
-  landing: Landing;
+/** A branch with the tests that its report names. */
+export interface ReportedBranch extends LandingBranch {
+  proven: readonly ProvenTest[];
 }
+
+export interface LandContext extends WorktreeContext {
+  landing: Landing;
+  branches: readonly ReportedBranch[];
+}
+
+/** A state of the landing: the base with some branches in it. */
+export interface Combined {
+  commit: string;
+  tree: string;
+  branches: readonly ReportedBranch[];
+}
+
+/** The ends of the branches that did not simply merge. */
+type Ends = Map<string, LandedBranch>;
 
 /**
  * Combines several finished branches into one: merged in order, tested together, without those that break something. Every
  * merge, run of the tests and call of the implementer is a durable step, keyed by what it depends on: a landing that is
  * started again, also after the base has moved, repeats only what is different.
  */
-export async function runLand(item: ItemContext, parts: LandParts): Promise<ItemResult> {
+export async function runLand(item: ItemContext, parts: WorktreeParts & { landing: Landing }): Promise<ItemResult> {
   const context = await openLanding(item, parts);
   const { git, worktree, emit } = context;
-  const tests = await openLandTests(context);
-  const { state, ends, unsettled } = await combine(context, tests);
-  const branch = state.branches.length === 0 ? null : await makeLandBranch(git, state.commit, localDate(item.clock));
-  const all = context.branches.map((one) => ({
-    branch: one.branch,
-    ...(ends.get(one.id) ?? endOf(one.id, 'succeeded')),
-  }));
-  for (const end of all) {
-    const outputs = branch !== null && end.status === 'succeeded' ? [branch] : [];
-    emit({ type: 'branch-landed', ...end, outputs });
+  const merge = createMerges(context);
+  const tests = await openTests(context);
+  if (tests === null) emit({ type: 'notice', text: 'nothing is tested: implement.policy is off' });
+  const together = createCombinedTests(context, tests);
+  const clean = await mergeClean(context, together, merge);
+  const { state, ends, unsettled } = await mergeOthers(context, clean, { tests, together, merge });
+  const day = localTime(new Date(item.clock.dateMs()).toISOString()).slice(0, 10);
+  const branch = state.branches.length === 0 ? null : await makeLandBranch(git, state.commit, day);
+  const outputs = branch === null ? [] : [branch];
+  const out: LandedBranch[] = [];
+  for (const one of context.branches) {
+    const end = ends.get(one.id) ?? endOf(one.id, 'succeeded');
+    const isIn = end.status === 'succeeded';
+    if (!isIn) out.push(end);
+    emit({ type: 'branch-landed', branch: one.branch, ...end, outputs: isIn ? outputs : [] });
   }
-  const [left] = unsettled;
-  if (left === undefined) {
+  if (unsettled === null) {
     await worktree.remove();
     await deleteBranch(git, worktree.branch);
   } else {
     // For a person: git status shows what the implementer changed.
-    await worktree.setBranch(left.ours.commit);
-    await worktree.restore(left.tree);
+    await worktree.setBranch(unsettled.ours.commit);
+    await worktree.restore(unsettled.tree);
   }
-  return resultOf(
-    branch,
-    all.filter(({ status }) => status !== 'succeeded'),
-  );
-}
-
-function resultOf(branch: string | null, out: readonly LandedBranch[]): ItemResult {
-  const outputs = branch === null ? [] : [branch];
   if (out.some(({ status }) => status === 'failed'))
     throw new AgentosError({ code: 'landing-incomplete', out: out.map(({ id }) => id), branch });
   if (out.length === 0) return { status: 'succeeded', reason: null, outputs };
@@ -71,40 +75,129 @@ function resultOf(branch: string | null, out: readonly LandedBranch[]): ItemResu
   return { status: 'discuss', reason: why.join('; '), outputs };
 }
 
-async function openLanding(item: ItemContext, parts: LandParts): Promise<LandContext> {
+async function openLanding(item: ItemContext, parts: WorktreeParts & { landing: Landing }): Promise<LandContext> {
   const { git, landing } = parts;
-  const { base } = landing;
   const reports = await readAt(
     git,
     landing.branches.map(({ id, commit }) => ({ ref: commit, path: item.paths.report(parseItemId(id)) })),
   );
   const branches = landing.branches.map((branch, at) => ({ ...branch, proven: provenTests(reports[at] ?? '') }));
-  // The branch of the worktree; that of the landing is made in the end.
-  const branch = `agentos/landing-${item.id}`;
-  const files = landing.branches.flatMap((each) => each.files);
-  const opened = await openInWorktree(item, parts, { base, branch, isUntouched: true, files });
+  const opened = await openInWorktree(item, parts, {
+    base: landing.base,
+    // The branch of the worktree; that of the landing is made in the end.
+    branch: `agentos/landing-${item.id}`,
+    isUntouched: true,
+    files: landing.branches.flatMap(({ files }) => files),
+  });
   return { ...opened, branches };
 }
 
-interface Ended {
-  state: Combined;
-  /** The ends of all branches that did not simply merge. */
-  ends: Map<string, LandedBranch>;
-  unsettled: Unsettled[];
+/** The result of merging one more branch into a state. */
+type Merged = { state: Combined } | { conflict: Merge } | { refused: string };
+type MergeOnto = (ours: Combined, branch: ReportedBranch) => Promise<Merged>;
+
+/** Merges in durable steps, each made once. Nothing is checked out. */
+function createMerges({ git, worktree, step }: LandContext): MergeOnto {
+  const known = new Map<string, Promise<Merged>>();
+  const mergeOnto: MergeOnto = async (ours, branch) => {
+    const inputs = { ours: ours.commit, theirs: branch.commit };
+    const { value } = await step<{ commit: string } | { conflict: Merge } | { refused: string }>(
+      { name: `merge-${branch.id}`, inputs },
+      async () => {
+        if (await isAncestor(git, branch.commit, ours.commit)) return { commit: ours.commit };
+        try {
+          const merge = await mergeTrees(git, ours.commit, branch.commit);
+          if (merge.conflicts.length > 0) return { conflict: merge };
+          return { commit: await commitMerge(git, { ...inputs, tree: merge.tree, message: mergeMessage(branch) }) };
+        } catch (error) {
+          const { problem } = toErrorRecord(error);
+          // E.g. a branch without a common history with the base.
+          if (problem.code !== 'git-failed' || problem.exitCode === null) throw error;
+          return { refused: wordingOf(problem).message };
+        }
+      },
+    );
+    if (!('commit' in value)) return value;
+    const { commit } = value;
+    return { state: { commit, tree: await worktree.treeOf(commit), branches: [...ours.branches, branch] } };
+  };
+  return (ours, branch) => {
+    const key = `${ours.commit} ${branch.id}`;
+    const merged = known.get(key) ?? mergeOnto(ours, branch);
+    known.set(key, merged);
+    return merged;
+  };
 }
 
-/** First all that git can merge by itself; then, one at a time, the branches in conflict and those that build on them. */
-async function combine(context: LandContext, tests: LandTests | null): Promise<Ended> {
+/**
+ * Merges in order what git can merge by itself, and tests the whole. If that is red, the branch that broke it is found by
+ * bisection and left out, and the rest is merged again: a branch that conflicted with it may merge then.
+ */
+async function mergeClean(
+  context: LandContext,
+  tests: CombinedTests,
+  merge: MergeOnto,
+): Promise<{ state: Combined; ends: Ends }> {
+  const ends: Ends = new Map();
+  for (;;) {
+    const states = await statesOf(context, ends, merge);
+    const stateOf = (count: number): Combined => states[count - 1] ?? baseOf(context);
+    const state = stateOf(states.length);
+    const broken = states.length === 0 ? [] : await tests.confirmed(state);
+    if (broken.length === 0) return { state, ends };
+    const keys = new Set(broken.map(({ key }) => key));
+    const brokenAt = async (count: number): Promise<string[]> => {
+      const found = count === states.length ? broken : await tests.broken(stateOf(count));
+      return found.filter(({ key }) => keys.has(key)).map(({ text }) => text);
+    };
+    const runs = Math.ceil(Math.log2(states.length));
+    const what = `${broken.length} problem(s) with ${states.length} branch(es) together`;
+    const more = runs === 0 ? '' : `; to find the branch takes at most ${runs} more run(s) of the tests`;
+    context.emit({ type: 'notice', text: `${what}${more}` });
+    const count = await firstBroken(states.length, async (some) => (await brokenAt(some)).length === 0);
+    const [breaker, ...before] = stateOf(count).branches.toReversed();
+    if (breaker === undefined) throw new TypeError('a combination without a branch');
+    ends.set(breaker.id, breaks(context, breaker, before.toReversed(), await brokenAt(count)));
+  }
+}
+
+function baseOf({ landing, baseTree }: LandContext): Combined {
+  return { commit: landing.base, tree: baseTree, branches: [] };
+}
+
+const isIn =
+  ({ branches }: Combined) =>
+  (id: string): boolean =>
+    branches.some((one) => one.id === id);
+
+/** The states after each branch that is merged, in order. */
+async function statesOf(context: LandContext, ends: Ends, merge: MergeOnto): Promise<Combined[]> {
+  const states: Combined[] = [];
+  let state = baseOf(context);
+  for (const branch of context.branches) {
+    if (ends.has(branch.id) || missingBelow(branch, isIn(state)) !== null) continue;
+    const merged = await merge(state, branch);
+    if ('refused' in merged) ends.set(branch.id, endOf(branch.id, 'discuss', merged.refused));
+    if (!('state' in merged)) continue;
+    ({ state } = merged);
+    states.push(state);
+  }
+  return states;
+}
+
+/** One at a time, the branches in conflict and those that build on them. `unsettled`: the first conflict that stays. */
+async function mergeOthers(
+  context: LandContext,
+  { state: clean, ends }: { state: Combined; ends: Ends },
+  { tests, together, merge }: { tests: Tests | null; together: CombinedTests; merge: MergeOnto },
+): Promise<{ state: Combined; ends: Ends; unsettled: Unsettled | null }> {
   const { branches, landing } = context;
-  const merge = createMerges(context);
-  const { state: clean, out: ends } = await mergeClean(context, tests, merge);
-  const unsettled: Unsettled[] = [];
+  let unsettled: Unsettled | null = null;
   let state = clean;
-  const isIn = (id: string): boolean => state.branches.some((one) => one.id === id);
   for (const branch of branches) {
     const { id } = branch;
-    if (isIn(id) || ends.has(id)) continue;
-    const missing = missingBelow(branch, isIn);
+    if (isIn(state)(id) || ends.has(id)) continue;
+    const missing = missingBelow(branch, isIn(state));
     if (missing !== null) {
       ends.set(id, endOf(id, 'cancelled', `builds on ${missing}, which is out`));
       continue;
@@ -113,13 +206,14 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
     if ('refused' in merged) {
       ends.set(id, endOf(id, 'discuss', merged.refused));
     } else if ('state' in merged) {
-      const broken = (await tests?.confirmed(merged.state)) ?? [];
-      const problems = broken.map(({ text }) => text);
-      if (problems.length > 0) ends.set(id, breaks(context, branch, state.branches, problems));
+      const broken = (await together.confirmed(merged.state)).map(({ text }) => text);
+      if (broken.length > 0) ends.set(id, breaks(context, branch, state.branches, broken));
       else ({ state } = merged);
     } else {
       const { conflict } = merged;
-      const why = conflictText(landing.onto, inConflictWith(state, conflict, branch), conflict);
+      const others = inConflictWith(state, conflict, branch);
+      const who = others.length === 0 ? landing.onto : listed(others.map((other) => other.id));
+      const why = `conflicts with ${who} in ${listed(conflict.conflicts.map(({ path }) => path))}`;
       const forPeople = await filesForPeople(context, conflict);
       const refused = !landing.resolve
         ? '--resolve has the implementer settle it'
@@ -130,12 +224,12 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
         ends.set(id, endOf(id, 'discuss', `${why}; ${refused}`));
         continue;
       }
-      const settled = await settleConflict(context, tests, { ours: state, branch, merge: conflict });
-      if ('out' in settled) {
-        ends.set(id, settled.out);
-        unsettled.push(settled);
+      const settled = await settleConflict(context, tests, { ours: state, branch, others, merge: conflict });
+      if ('error' in settled) {
+        ends.set(id, endOf(id, 'failed', null, settled.error));
+        unsettled ??= settled;
       } else {
-        ({ state } = settled);
+        state = settled;
         ends.set(id, endOf(id, 'succeeded', `${why}, settled by the implementer`));
       }
     }
@@ -143,7 +237,75 @@ async function combine(context: LandContext, tests: LandTests | null): Promise<E
   return { state, ends, unsettled };
 }
 
-/** `2026-01-31` */
-function localDate(clock: Clock): string {
-  return localTime(new Date(clock.dateMs()).toISOString()).slice(0, 10);
+function endOf(
+  id: string,
+  status: LandedBranch['status'],
+  reason: string | null = null,
+  error: ErrorRecord | null = null,
+): LandedBranch {
+  return { id, status, reason, error, outputs: [] };
+}
+
+const MOST_PROBLEMS = 5;
+
+function breaks(
+  { portable }: LandContext,
+  { id }: ReportedBranch,
+  before: readonly ReportedBranch[],
+  broken: readonly string[],
+): LandedBranch {
+  const more = broken.length - MOST_PROBLEMS;
+  const problems = broken.slice(0, MOST_PROBLEMS).map((text) => portable(briefly(text)));
+  if (more > 0) problems.push(`… and ${more} more`);
+  const others = before.map((branch) => branch.id);
+  return endOf(id, 'failed', null, toErrorRecord(new AgentosError({ code: 'branch-breaks', id, others, problems })));
+}
+
+/** The branches of a state that a conflict is with; none: it is with the base itself. */
+function inConflictWith({ branches }: Combined, { conflicts }: Merge, own: ReportedBranch): ReportedBranch[] {
+  const paths = new Set(conflicts.map(({ path }) => path));
+  return branches.filter(({ id, files }) => !own.after.includes(id) && files.some((file) => paths.has(file)));
+}
+
+interface CombinedTests {
+  /** What is broken in a state and was not in the base. */
+  broken(state: Combined): Promise<Broken[]>;
+  /** Only what is broken in two runs. What fails in one of them is reported, and ignored from then on. */
+  confirmed(state: Combined): Promise<Broken[]>;
+}
+
+/** Tests states of the landing, each once; without tests, nothing is broken. */
+function createCombinedTests({ emit }: LandContext, tests: Tests | null): CombinedTests {
+  const unstable = new Set<string>();
+  const seen = new Map<string, Promise<Broken[]>>();
+
+  const runOn = async ({ tree, branches }: Combined, again: boolean): Promise<Broken[]> => {
+    if (tests === null) return [];
+    const step = `tests-${tree.slice(0, 12)}${again ? '-again' : ''}`;
+    const run = await tests.run({ step, tree, installs: true }).catch(setUpProblem);
+    if (typeof run === 'string') return [{ key: 'set-up', text: run }];
+    return brokenIn(run, { baseline: tests.baseline, ...factsOf(branches) });
+  };
+  const broken = async (state: Combined, again = false): Promise<Broken[]> => {
+    const key = `${state.tree} ${again}`;
+    const found = seen.get(key) ?? runOn(state, again);
+    seen.set(key, found);
+    return (await found).filter((one) => !unstable.has(one.key));
+  };
+
+  return {
+    broken: (state) => broken(state),
+    async confirmed(state) {
+      const first = await broken(state);
+      if (first.length === 0) return [];
+      const second = await broken(state, true);
+      const keys = [first, second].map((found) => new Set(found.map(({ key }) => key)));
+      const isBoth = ({ key }: Broken): boolean => keys.every((all) => all.has(key));
+      for (const one of [...first, ...second].filter((found) => !isBoth(found))) {
+        unstable.add(one.key);
+        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${briefly(one.text)}` });
+      }
+      return first.filter(isBoth);
+    },
+  };
 }

@@ -1,24 +1,28 @@
 import type { GateEvidence } from '../core/gate.ts';
+import { oneLine } from '../core/lines.ts';
+import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
 import { guardsIn } from '../documents/lld/guards.ts';
 import { isGuard, type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
-import { readReview } from '../documents/review/reader.ts';
+import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { isGuardFinding } from '../documents/review/review.ts';
+import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { boundedDiff } from '../prompts/bounded-diff.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
-import { isRead, type TestCase, type TestRun } from '../testing/port.ts';
-import { isRunnableTest } from '../testing/test-files.ts';
+import { isRead, type TestCase } from '../testing/port.ts';
 import { newTests } from '../verification/baseline.ts';
 import { redGate } from '../verification/red.ts';
 import { isForGuards, scenarioGate } from '../verification/scenario-tests.ts';
 import { testTitle } from '../verification/test-key.ts';
-import { askReviewer, MOST_DIFF_CHARS } from './code-review.ts';
-import type { Tests } from './test-runs.ts';
-import type { ImplementContext } from './worktree-item.ts';
-
-export type Guards = ReturnType<typeof createGuards>;
+import { askReviewer, keepReview, MOST_DIFF_CHARS, reviewsOf } from './code-review.ts';
+import type { Decider } from './decide.ts';
+import type { ItemResult } from './item.ts';
+import { alreadyDoneReason, alreadyDoneRecord, createLineage, nextVersionNumber } from './lineage.ts';
+import { selection, type Tests } from './tests.ts';
+import type { DesignedContext } from './worktree-item.ts';
+import type { Written } from './writing.ts';
 
 /** The scenarios that hold before the code: by the LLD, or by the reviewer's answer. */
-export function createGuards(context: ImplementContext) {
+export function createGuards(context: DesignedContext) {
   const { id, title, lld, prompts, worktree, baseTree } = context;
   const ids = new Set(lld.scenarios.filter(isGuard).map((scenario) => scenario.id));
   const asked = new Set<string>();
@@ -77,14 +81,14 @@ interface Red {
 
 /** Runs the new tests before the code is written: guards have to pass, all others have to fail because the code is missing. */
 export async function checkRed(
-  { lld, worktree, baseTree, config, suite }: ImplementContext,
-  { runs, baseline }: Tests,
-  guards: Guards,
+  { lld, worktree, baseTree, config, suite }: DesignedContext,
+  { run: runTests, baseline }: Tests,
+  guards: ReturnType<typeof createGuards>,
   { tree, files, round }: { tree: string; files: readonly string[]; round: number },
 ): Promise<Red> {
   const { scenarios } = lld;
   const asked = { lacksCode: true, isFollowed: true };
-  const run = await runs.after({ step: `red-${round}`, tree, ...asked, ...selection(files) });
+  const run = await runTests({ step: `red-${round}`, tree, ...asked, ...selection(files) });
   const tests = newTests(run, baseline, new Set(files));
   tests.push(...(await unseenGuards(tests)));
   // Under `verify` a test that passes too early is only reported, which is not worth a paid question.
@@ -99,15 +103,14 @@ export async function checkRed(
     scenarios,
     guards: guards.ids,
     changes: { added: pathsOf('Add'), modified: pathsOf('Modify') },
-    // A stored run may be from another machine.
-    worktree: run.directory ?? worktree.directory,
+    worktree: run.directory,
     folders: suite.folders,
   });
   red.details.unshift(...guards.found());
   if (!isRead(run)) return { gates: [red], tests, notes, isGreen: false };
   const notLoaded = new Map<string, string>();
   for (const file of run.loadFailures.length > 0 ? files : []) {
-    if (isLoadedIn(run, file)) continue;
+    if (run.cases.some((test) => test.file === file)) continue;
     notLoaded.set(file, newLines(await worktree.read(baseTree, file), (await worktree.read(tree, file)) ?? ''));
   }
   const named = scenarioGate({ scenarios, tests, notLoaded });
@@ -126,18 +129,9 @@ export async function checkRed(
     const others = files.filter((file) => !own.includes(file));
     if (own.length === 0 || others.length === 0) return [];
     const alone = await worktree.withPathsFrom(tree, baseTree, others);
-    const found = await runs.after({ step: `red-${round}-guards`, tree: alone, ...asked, ...selection(own) });
+    const found = await runTests({ step: `red-${round}-guards`, tree: alone, ...asked, ...selection(own) });
     return newTests(found, baseline, new Set(own)).filter((test) => isForGuards(test, scenarios, guards.ids));
   }
-}
-
-/** The files to run, if a runner takes all of them by name: a fixture or a helper is not a test. */
-export function selection(files: readonly string[]): { files?: readonly string[] } {
-  return files.every(isRunnableTest) ? { files } : {};
-}
-
-function isLoadedIn({ cases }: TestRun, file: string): boolean {
-  return cases.some((test) => test.file === file);
 }
 
 /** The text with old lines left empty, so that only new lines count and line numbers stay the same. */
@@ -147,4 +141,87 @@ function newLines(before: string | null, text: string): string {
     .split('\n')
     .map((line) => (known.has(line) ? '' : line))
     .join('\n');
+}
+
+/**
+ * If all new tests pass before the code, they are useless, or the work is done. The reviewer decides:
+ *
+ *   APPROVED, in the form that is trusted, with evidence in the base commit → skipped
+ *   DISCUSS  → a person decides: skipped, dropped, or the tests are written again, for which the change is returned
+ *   else     → null: the gate has failed
+ *
+ * `repository`: what the models are shown of it.
+ */
+export async function askAlreadyDone(
+  context: DesignedContext,
+  { decider, repository }: { decider: Decider; repository: string },
+  { tree, round }: Pick<Written, 'tree' | 'round'>,
+  passing: readonly string[],
+): Promise<ItemResult | string[] | null> {
+  const { id, title, base, baseTree, git, prompts, worktree, emit, provider } = context;
+  if (!provider('reviewer').isModel) return null;
+  const diff = await worktree.diff(baseTree, tree);
+  const parts = [
+    tagged('tests', boundedDiff(diff, MOST_DIFF_CHARS)),
+    prompts.fill('already-done', { id, title, tests: taggedList('passing-tests', passing) ?? '' }),
+  ];
+  const reply = await askReviewer(context, `already-done-${round}`, baseTree, parts, [
+    tagged('repository', repository),
+  ]);
+  const review = readReview(reply);
+  const { verdict, questionsForOrchestrator: questions } = review;
+  const at = await openCommit(git, base);
+  const written = new Set((await worktree.changes(baseTree, tree)).map(({ path }) => path));
+  const evidence: Evidence[] = [];
+  const problems = [...review.problems];
+  problems.push(...review.findings.filter(({ tier }) => tier < 3).map(({ text }) => text.split('\n')[0] ?? ''));
+  for (const cited of evidenceIn(reply)) {
+    const missing = written.has(cited.path) ? `${cited.path} was just written` : await missingEvidence(cited, at);
+    if (missing === null) evidence.push(cited);
+    else problems.push(missing);
+  }
+  if (evidence.length === 0) problems.push('no evidence');
+  const said = `all new tests pass before the code; already done? The reviewer says ${verdict ?? 'nothing clear'}`;
+  const against = verdict === 'APPROVED' ? problems : [];
+  emit({ type: 'notice', text: [said, ...against].join('; ') });
+  if (verdict === 'APPROVED' && against.length === 0) return skipDone(context, reply, evidence, at);
+  if (verdict !== 'DISCUSS' || !isTrustworthy(review)) return null;
+
+  await keepReview(context, 1, reply);
+  const asks = questions.length === 0 ? '' : ` The reviewer asks: ${questions.join(' / ')}`;
+  const reason = `all new tests pass before the code; is it already done?${asks}`;
+  const decision = await decider.ask({ reason, text: diff, openQuestions: questions });
+  switch (decision?.kind) {
+    case undefined:
+      await worktree.restore(tree);
+      return { status: 'discuss', reason, outputs: [reviewsOf(context), worktree.directory] };
+    case 'approve':
+      return skipDone(context, reply, evidence, at);
+    case 'drop':
+      return decider.drop(decision);
+    case 'revise':
+      return [`A person asks for this change: ${decision.change ?? decision.document}`];
+  }
+}
+
+async function skipDone(
+  context: DesignedContext,
+  reply: string,
+  evidence: readonly Evidence[],
+  at: BaseCommit,
+): Promise<ItemResult> {
+  const { id, title, base, git, worktree, mask, paths, models } = context;
+  const folder = paths.lineage(id);
+  const { value } = await context.step({ name: 'already-done', inputs: { reply } }, async () => ({
+    number: nextVersionNumber(folder),
+  }));
+  const lineage = createLineage(context, folder, value.number);
+  const body = `# Already done: ${oneLine(title)}\n\nAll new tests passed before the code.\n`;
+  await lineage.add('verdict', mask(reply));
+  const facts = { body, evidence, by: { reviewer: models.last('reviewer') } };
+  const record = await lineage.add('final', alreadyDoneRecord(context, facts, at));
+  await worktree.remove();
+  // The branch is deleted only if it is still at the base.
+  await git.run(['update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
+  return { status: 'skipped', reason: alreadyDoneReason(base, evidence.map(citationOf)), outputs: [record] };
 }

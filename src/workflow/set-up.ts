@@ -16,27 +16,7 @@ import { detectSetup, isSetupFile, runSetup } from '../process/setup.ts';
 import { traced } from '../telemetry/tracer.ts';
 import type { WorktreeContext } from './worktree-item.ts';
 
-type SetUpContext = Omit<WorktreeContext, 'setUp' | 'portable' | 'baseTree' | 'isNewWorktree'>;
-
-/**
- * Installs what the tests need: when the worktree is made, and again when the writer changes a file that the set-up reads (a
- * manifest, a lock file). A marker file in the item's home says what is installed.
- */
-export interface SetUp {
-  /** Runs for the base commit, unless that is installed. Returns whether a command ran. */
-  first(isNew: boolean): Promise<boolean>;
-  /** Runs for the tree in the worktree, unless that is installed. */
-  ensure(tree: string): Promise<void>;
-  /**
-   * Reverts what was changed in the installed files, before tests run on the tree in the worktree. Returns the files that
-   * were added and are removed, without caches of tools.
-   */
-  same(tree: string): Promise<{ removed: string[] }>;
-  /** After the tests of the base ran: files that they changed in the installed ones are not compared from then on. */
-  afterBaseline(): Promise<void>;
-  /** Runs after a call of the writer that led from `start` to `tree`, as a durable step. */
-  afterWriting(start: string, tree: string, step: string): Promise<Installed>;
-}
+type SetUpContext = Omit<WorktreeContext, 'setUp' | 'suite' | 'portable' | 'baseTree' | 'isNewWorktree'>;
 
 interface Installed {
   /** With the lock files that the set-up wrote: the branch needs them. */
@@ -52,8 +32,12 @@ export function setUpProblem(error: unknown): string {
   return wordingOf(problem).message;
 }
 
-/** `isUntouched`: the base holds nothing that an agent wrote. */
-export function createSetUp(context: SetUpContext, isUntouched = false): SetUp {
+/**
+ * Installs what the tests need: when the worktree is made, and again when the writer changes a file that the set-up reads (a
+ * manifest, a lock file). A marker file in the item's home says what is installed. `isUntouched`: the base holds nothing that
+ * an agent wrote.
+ */
+export function createSetUp(context: SetUpContext, isUntouched = false) {
   const { workflow, paths, id, emit, worktree, base, git, itemEnv, packages } = context;
   const { setup, copy } = context.config.implement;
   const { directory } = worktree;
@@ -121,7 +105,8 @@ export function createSetUp(context: SetUpContext, isUntouched = false): SetUp {
   };
 
   return {
-    async first(isNew) {
+    /** Runs for the base commit, unless that is installed. Returns whether a command ran. */
+    async first(isNew: boolean): Promise<boolean> {
       // A later set-up of this worktree includes that of the base.
       const known = (await readFile(marker, 'utf8').catch(() => null))?.replace(/"changed":"\w+"/, '"changed":null');
       if (!isNew && known === markerFor(null)) return false;
@@ -140,13 +125,18 @@ export function createSetUp(context: SetUpContext, isUntouched = false): SetUp {
       return command !== null;
     },
 
-    async ensure(tree) {
+    /** Runs for the tree in the worktree, unless that is installed. */
+    async ensure(tree: string): Promise<void> {
       const changed = await changedIn(tree);
       const installed = await readFile(marker, 'utf8').catch(() => null);
       if (installed !== markerFor(changed)) await install(changed);
     },
 
-    async same(tree) {
+    /**
+     * Reverts what was changed in the installed files, before tests run on the tree in the worktree. Returns the files that
+     * were added and are removed, without caches of tools.
+     */
+    async same(tree: string): Promise<{ removed: string[] }> {
       const found = await worktree.setUpFiles.changes(roots());
       const { added, changed } = found ?? { added: [], changed: [] };
       if (found === null || changed.length > 0) {
@@ -161,9 +151,11 @@ export function createSetUp(context: SetUpContext, isUntouched = false): SetUp {
       };
     },
 
-    afterBaseline: () => worktree.setUpFiles.recordUnsteady(roots()),
+    /** After the tests of the base ran: files that they changed in the installed ones are not compared from then on. */
+    afterBaseline: (): Promise<void> => worktree.setUpFiles.recordUnsteady(roots()),
 
-    async afterWriting(start, tree, step) {
+    /** Runs after a call of the writer that led from `start` to `tree`, as a durable step. */
+    async afterWriting(start: string, tree: string, step: string): Promise<Installed> {
       const unchanged = { tree, problem: null };
       if (setup === false || (await setupFiles(start, tree)).length === 0) return unchanged;
       const { value } = await context.step<Installed>({ name: `${step}-set-up`, inputs: { tree } }, async () => {

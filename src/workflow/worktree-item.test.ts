@@ -1,10 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
+import { testFolder } from '../../test/support/folder.ts';
 import { type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
-import { cachedWorktree } from './worktree-item.ts';
+import { cachedWorktree, commitMessage, createPortableText } from './worktree-item.ts';
 
 interface Watched {
   bench: WorktreeBench;
@@ -92,4 +95,53 @@ test('what is between two trees is asked once', async () => {
   expect(await worktree.changes(before, after)).toEqual(changes);
   expect(await worktree.changes(after, before)).toEqual([{ path: 'new.txt', kind: 'deleted' }]);
   expect(asked).toEqual(['changes', 'changes']);
+});
+
+test('paths in worktree and checkout become relative, in every spelling; others stay', async () => {
+  const root = await testFolder();
+  const repository = join(root, 'my repo');
+  const worktree = join(repository, '.agentos/worktrees/implement-42');
+  await mkdir(worktree, { recursive: true });
+  await symlink(repository, join(root, 'link'));
+  const portable = await createPortableText(join(root, 'link'), join(root, 'link/.agentos/worktrees/implement-42'));
+  const cases: [string, string][] = [
+    [`at ${worktree}/src/a.js:3:1`, 'at src/a.js:3:1'],
+    [`at ${pathToFileURL(join(worktree, 'src/a.js')).href}:3:1`, 'at src/a.js:3:1'],
+    [`at file://${worktree}/src/a.js`, 'at src/a.js'],
+    [`in ${root}/link/.agentos/worktrees/implement-42/test`, 'in test'],
+    [`${repository}/src/a.js and ${root}/link/src/b.js`, 'src/a.js and src/b.js'],
+    [`cwd: '${worktree}'`, "cwd: '.'"],
+    [`${repository}-old/src/a.js`, `${repository}-old/src/a.js`],
+    ['/usr/lib/node.js, https://example.org/a', '/usr/lib/node.js, https://example.org/a'],
+  ];
+  for (const [text, expected] of cases) expect(portable(text)).toBe(expected);
+});
+
+const BY = { models: ['claude-opus-5'], coAuthor: null };
+
+function trailersOf(message: string): string[] {
+  const args = ['interpret-trailers', '--parse'];
+  return execFileSync('git', args, { input: message, encoding: 'utf8' }).trim().split('\n');
+}
+
+test('the last paragraph names every model that wrote, and the co-author', () => {
+  expect(commitMessage('Add a number', 'Implements 42.', BY)).toBe(
+    'Add a number\n\nImplements 42.\n\nImplemented-by: claude-opus-5\n',
+  );
+  const message = commitMessage('Add a number', 'Implements 42.', {
+    models: ['command:node a.mjs', 'claude-opus-5'],
+    coAuthor: 'Claude <noreply@anthropic.com>',
+  });
+  expect(trailersOf(message)).toEqual([
+    'Implemented-by: command:node a.mjs',
+    'Implemented-by: claude-opus-5',
+    'Co-authored-by: Claude <noreply@anthropic.com>',
+  ]);
+});
+
+test('neither a title nor the name of a model can add a trailer', () => {
+  const evil = 'x\n\nSigned-off-by: Eve <eve@example.org>\r\n\u2028Reviewed-by: Eve';
+  const message = commitMessage(evil, 'Implements 42.', { ...BY, models: [evil] });
+  expect(message.split('\n')).toHaveLength(6);
+  expect(trailersOf(message)).toEqual(['Implemented-by: x Signed-off-by: Eve <eve@example.org> Reviewed-by: Eve']);
 });

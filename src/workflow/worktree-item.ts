@@ -2,18 +2,19 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import type { Writer } from '../agent/port.ts';
 import type { Config, TestSettings } from '../core/config.ts';
+import { oneLine, unlinked } from '../core/lines.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import type { Git } from '../git/git.ts';
 import { openWorktree } from '../git/worktree/open.ts';
 import type { TreeChange, Worktree } from '../git/worktree/worktree.ts';
 import { pythonEnvironment } from '../process/python.ts';
 import type { OpenSandbox } from '../process/sandbox/sandbox.ts';
-import { testFolders } from '../testing/detect.ts';
+import { findTests, testFolders, undetectedIn } from '../testing/detect.ts';
 import type { TestSuite } from '../testing/port.ts';
-import { folderFiles } from '../testing/project.ts';
-import { testsFor } from './implement-base.ts';
+import { folderFiles, type ProjectFiles } from '../testing/project.ts';
+import { runnerOfFiles } from '../testing/test-files.ts';
 import type { ItemContext } from './item.ts';
-import { createSetUp, type SetUp } from './set-up.ts';
+import { createSetUp } from './set-up.ts';
 
 /** What the worker provides for an item with a worktree, in addition to `ItemParts`. */
 export interface WorktreeParts {
@@ -26,7 +27,7 @@ export interface WorktreeParts {
   /** Undefined: they run without one. */
   sandbox: OpenSandbox | undefined;
   onGroup: (leader: number, ended: boolean) => void;
-  createWriter: () => Writer;
+  writer: Writer;
   /** Opens the test suite of these files; null: it is not known how its tests run. */
   openSuite: (settings: TestSettings | null, paths: readonly string[]) => Promise<TestSuite>;
 }
@@ -39,7 +40,8 @@ export interface WorktreeContext extends ItemContext, WorktreeParts {
   worktree: Worktree;
   /** Its folder was made just now: files of an earlier attempt are not in it. */
   isNewWorktree: boolean;
-  setUp: SetUp;
+  setUp: ReturnType<typeof createSetUp>;
+  suite: TestSuite;
   /** Folders of the packages whose tests run. */
   packages: readonly string[];
   /** See `createPortableText`. */
@@ -47,33 +49,28 @@ export interface WorktreeContext extends ItemContext, WorktreeParts {
 }
 
 /** An implementation of a design, or a reaction to its pull request. */
-export interface ImplementContext extends WorktreeContext {
-  lldText: string;
+export interface DesignedContext extends WorktreeContext {
   lld: LldDocument;
-  writer: Writer;
-  suite: TestSuite;
-  /** Other designs that touch this one, for the reviewer; may be empty. */
-  forecast: string;
-  /** Branches in the base that were not merged when it started. */
-  on: readonly string[];
 }
 
-/**
- * Creates the worktree of an item, or takes over that of an earlier attempt, and sets it up. `isUntouched`: the base has no
- * commits that an agent wrote. `files`: the files that the item changes.
- */
+interface Place {
+  base: string;
+  branch: string;
+  /** The base has no commits that an agent wrote. */
+  isUntouched: boolean;
+  /** The files that the item changes: they tell which tests run. */
+  files: readonly string[];
+}
+
+/** Creates the worktree of an item, or takes over that of an earlier attempt, and sets it up. */
 export async function openInWorktree<Parts extends WorktreeParts>(
   item: ItemContext,
   parts: Parts,
-  {
-    base,
-    branch,
-    isUntouched,
-    files,
-  }: { base: string; branch: string; isUntouched: boolean; files: readonly string[] },
+  { base, branch, isUntouched, files }: Place,
 ): Promise<WorktreeContext & Parts> {
   const { workflow, paths, id, emit } = item;
   const { repository } = paths;
+  const { config } = parts;
   const home = paths.home(workflow, id);
   await mkdir(home, { recursive: true });
   const opened = await openWorktree({
@@ -88,8 +85,8 @@ export async function openInWorktree<Parts extends WorktreeParts>(
   const { directory } = opened.worktree;
   for (const text of opened.warnings) emit({ type: 'notice', text });
   emit({ type: 'notice', text: `worktree: ${directory}` });
-  const packages = await testFolders(folderFiles(directory), parts.config.tests, files);
-  const places = { worktree: directory, packages, home, repository, ownVenv: parts.config.implement.setup === null };
+  const packages = await testFolders(folderFiles(directory), config.tests, files);
+  const places = { worktree: directory, packages, home, repository, ownVenv: config.implement.setup === null };
   // The writer, the set-up and the tests share this object.
   Object.assign(parts.itemEnv, await pythonEnvironment(parts.itemEnv, places));
   const context = { ...item, ...parts, base, packages };
@@ -102,26 +99,41 @@ export async function openInWorktree<Parts extends WorktreeParts>(
     worktree,
     isNewWorktree: isNew,
     setUp: createSetUp({ ...context, worktree }),
+    suite: await parts.openSuite(await testsFor(folderFiles(directory), config, files, directory), files),
     portable: await createPortableText(repository, directory),
   };
 }
 
-export async function suiteFor(
-  { worktree, config, openSuite }: Pick<WorktreeContext, 'worktree' | 'config' | 'openSuite'>,
-  files: readonly string[],
-): Promise<TestSuite> {
-  const { directory } = worktree;
-  return openSuite(await testsFor(folderFiles(directory), config, files, directory), files);
+/**
+ * How the tests of a project run, by its files; in a repository without tests, by the test files among `paths`, which will be
+ * written. If it is not known: null under the policy `off`, an error otherwise. `directory`: for messages.
+ */
+export async function testsFor(
+  files: ProjectFiles,
+  { tests, implement }: WorktreeParts['config'],
+  paths: readonly string[],
+  directory: string,
+): Promise<TestSettings | null> {
+  try {
+    await findTests(files, tests, directory, paths);
+    return tests;
+  } catch (error) {
+    const problem = undetectedIn(error);
+    const isBlank = problem.script === null && problem.runner === null && tests.command === null;
+    const runner = isBlank ? runnerOfFiles(paths) : null;
+    if (runner !== null) return { ...tests, runner };
+    if (implement.policy === 'off') return null;
+    throw error;
+  }
 }
 
 /**
- * Caches changes and the last diff, and skips a restore if the folder holds the tree: it does after a snapshot, until the
- * next restore, because nothing runs in it without one. With submodules it is always restored, because their files are not
- * part of a tree. `fresh`: the tree that was just checked out, if nothing has run since.
+ * Caches changes, and skips a restore if the folder holds the tree: it does after a snapshot, until the next restore, because
+ * nothing runs in it without one. With submodules it is always restored, because their files are not part of a tree. `fresh`:
+ * the tree that was just checked out, if nothing has run since.
  */
 export function cachedWorktree(worktree: Worktree, fresh: string | null = null): Worktree {
   const changes = new Map<string, Promise<TreeChange[]>>();
-  let lastDiff: { key: string; diff: Promise<string> } | null = null;
   let held = fresh;
   return {
     ...worktree,
@@ -141,12 +153,6 @@ export function cachedWorktree(worktree: Worktree, fresh: string | null = null):
       const found = changes.get(key) ?? worktree.changes(from, to);
       changes.set(key, found);
       return found;
-    },
-    // Diffs are long, so only the last one is kept.
-    diff(from, to) {
-      const key = `${from} ${to}`;
-      if (lastDiff?.key !== key) lastDiff = { key, diff: worktree.diff(from, to) };
-      return lastDiff.diff;
     },
   };
 }
@@ -169,4 +175,28 @@ export async function createPortableText(repository: string, worktree: string): 
 
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/** A commit as a durable step. */
+export async function commitStep(
+  { step, worktree }: WorktreeContext,
+  name: string,
+  made: Parameters<Worktree['commit']>[0],
+): Promise<string> {
+  const { value } = await step({ name, inputs: made }, async () => ({ commit: await worktree.commit(made) }));
+  return value.commit;
+}
+
+/**
+ * Subject, body and trailers. Titles and names of models are one line each, so they can't add trailers. A title from outside
+ * notifies nobody and closes no issue. `models`: those that wrote the change; `coAuthor`: `Name <address>`; null: none.
+ */
+export function commitMessage(
+  subject: string,
+  body: string,
+  { models, coAuthor }: { models: Iterable<string>; coAuthor: string | null },
+): string {
+  const trailers = [...models].map((model) => `Implemented-by: ${oneLine(model)}`);
+  if (coAuthor !== null) trailers.push(`Co-authored-by: ${oneLine(coAuthor)}`);
+  return `${unlinked(oneLine(subject))}\n\n${body}\n\n${trailers.join('\n')}\n`;
 }
