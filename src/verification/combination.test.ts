@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TestCase, TestRun } from '../testing/port.ts';
-import { baselineOf } from './baseline.ts';
-import { briefly, brokenIn } from './combination.ts';
+import { briefly, brokenIn } from './green.ts';
+import { baselineOf } from './test-results.ts';
 
 const FILE = 'test/a.test.js';
 
@@ -93,7 +93,7 @@ const cases: Case[] = [
 
 test.each(cases)('of $what is said what is broken', ({ base, run, proven = [], changed = [], texts }) => {
   const broken = brokenIn(run, { baseline: baselineOf(runOf(base)), proven, changed: new Set(changed) });
-  expect(broken.map(({ text }) => text)).toEqual(texts);
+  expect([...broken.values()]).toEqual(texts);
 });
 
 test('on one line, a failure is said without its stack', () => {

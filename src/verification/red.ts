@@ -3,9 +3,65 @@ import { errorLine, errorMessage } from '../core/reason.ts';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { TestCase, TestRun } from '../testing/port.ts';
 import { isMissingCode } from '../testing/runners.ts';
-import type { Baseline } from './baseline.ts';
-import { isForGuards, wronglySkipped } from './scenario-tests.ts';
-import { countOf, evidenceOf, testTitle, whyNothingRan } from './test-key.ts';
+import { skippedTestLine, withoutComments } from './skipped-tests.ts';
+import { type Baseline, countOf, evidenceOf, testTitle, whyNothingRan } from './test-results.ts';
+
+/** Whether all scenarios of a test are guards, so that it must pass both before and after the code. */
+export function isForGuards(test: TestCase, scenarios: readonly LldScenario[], guards: ReadonlySet<string>): boolean {
+  const named = scenariosOf(test, scenarios);
+  return named.length > 0 && named.every(({ id }) => guards.has(id));
+}
+
+/** The scenarios whose ids a test's name contains. */
+function scenariosOf({ name }: TestCase, scenarios: readonly LldScenario[]): LldScenario[] {
+  return scenarios.filter(({ id }) => namesScenario(name, id));
+}
+
+/**
+ * Skipped tests that should have run. A variant that can't run here (another system, a missing extension) may be skipped if
+ * another test of the same scenario runs.
+ */
+export function wronglySkipped(tests: readonly TestCase[], scenarios: readonly LldScenario[]): TestCase[] {
+  return tests.filter((test) => {
+    const named = scenariosOf(test, scenarios);
+    return test.outcome === 'skipped' && (named.length === 0 || !named.every(({ id }) => isSeen(id, tests)));
+  });
+}
+
+function isSeen(id: string, tests: readonly TestCase[]): boolean {
+  return tests.some(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, id));
+}
+
+interface ScenarioTests {
+  scenarios: readonly LldScenario[];
+  /** The tests that were written for this design. */
+  tests: readonly TestCase[];
+  /** The texts of test files that could not be loaded: scenario ids are searched in the source. */
+  notLoaded: ReadonlyMap<string, string>;
+}
+
+/** Every scenario must have a test whose name contains its id, and none may be skipped. */
+export function scenarioGate({ scenarios, tests, notLoaded }: ScenarioTests): GateEvidence {
+  const problems: string[] = [];
+  const details: string[] = [];
+  const said = [...notLoaded].map(([file, text]) => ({ file, text: withoutComments(file, text).text }));
+  for (const { id, scenario } of scenarios) {
+    const named = tests.filter((test) => namesScenario(test.name, id));
+    const inFiles = said.filter(({ text }) => namesScenario(text, id)).map(({ file }) => file);
+    if (named.length === 0 && inFiles.length === 0) {
+      problems.push(`scenario ${id} (${scenario}) has no test: no new test's name contains ${id}`);
+    } else if (named.length > 0 && !isSeen(id, named)) {
+      problems.push(`the test of scenario ${id} is skipped: ${named.map(testTitle).join(', ')}`);
+    } else {
+      details.push(`${id}: ${named.length > 0 ? named.map(testTitle).join(', ') : inFiles.join(', ')}`);
+    }
+  }
+  for (const [file, text] of notLoaded) {
+    const line = skippedTestLine(file, text);
+    if (line !== null) problems.push(`${file} leaves a test out, in line ${line}: no test may be skipped or focused`);
+  }
+  return evidenceOf('tests', null, { summary: `every scenario has a test (${scenarios.length})`, details, problems });
+}
 
 export interface RedFacts {
   run: TestRun;
@@ -82,16 +138,15 @@ export function redGate({
   return evidenceOf('red', run, { summary: redSummary(failed, failures.length, guarded), details, problems });
 }
 
+/** `2 new tests fail, as they should; 1 test of guards passes already` */
 function redSummary(tests: number, files: number, guards: number): string {
-  const failing = tests === 0 ? '' : `${countOf(tests, 'new test')} ${tests === 1 ? 'fails' : 'fail'}`;
-  const notLoading = files === 0 ? '' : `${countOf(files, 'test file')} can't load yet`;
-  const red = [failing, notLoading].filter((part) => part !== '').join(' and ');
+  const red = [
+    ...(tests === 0 ? [] : [`${countOf(tests, 'new test')} ${tests === 1 ? 'fails' : 'fail'}`]),
+    ...(files === 0 ? [] : [`${countOf(files, 'test file')} can't load yet`]),
+  ].join(' and ');
   const should = tests + files === 1 ? 'as it should' : 'as they should';
-  const holding =
-    guards === 0 ? '' : `${countOf(guards, 'test')} of guards ${guards === 1 ? 'passes' : 'pass'} already`;
-  return [red === '' ? '' : `${red}, ${should}`, holding].filter((part) => part !== '').join('; ');
-}
-
-function isSeen(id: string, tests: readonly TestCase[]): boolean {
-  return tests.some(({ name, outcome }) => outcome !== 'skipped' && namesScenario(name, id));
+  return [
+    ...(red === '' ? [] : [`${red}, ${should}`]),
+    ...(guards === 0 ? [] : [`${countOf(guards, 'test')} of guards ${guards === 1 ? 'passes' : 'pass'} already`]),
+  ].join('; ');
 }

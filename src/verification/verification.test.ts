@@ -3,12 +3,9 @@ import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
 import { type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import type { FileCoverage, LoadFailure, TestCase, TestRun } from '../testing/port.ts';
-import { baselineOf, loadWarning, newTests, whyNoBaseline } from './baseline.ts';
-import { coverageGate } from './coverage.ts';
-import { greenGate, reverseGate, unsteadyTests, withOutcomesOf } from './green.ts';
-import { redGate } from './red.ts';
-import { scenarioGate } from './scenario-tests.ts';
-import { hashOfRun, testKey } from './test-key.ts';
+import { coverageGate, greenGate, reverseGate, unsteadyTests, withOutcomesOf } from './green.ts';
+import { redGate, scenarioGate } from './red.ts';
+import { baselineOf, hashOfRun, loadWarning, newTests, testKey, whyNoBaseline } from './test-results.ts';
 
 const FILE = 'test/item.test.js';
 const WORKTREE = realpathSync(tmpdir());

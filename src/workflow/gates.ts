@@ -6,14 +6,21 @@ import type { Merge } from '../git/merge.ts';
 import type { TreeChange } from '../git/worktree/worktree.ts';
 import { oneLine } from '../markdown/writer.ts';
 import { isRead, type TestRun } from '../testing/port.ts';
-import { newTests } from '../verification/baseline.ts';
-import { brokenIn, type CombinationFacts } from '../verification/combination.ts';
-import { type CoverageTarget, coverageGate } from '../verification/coverage.ts';
-import { type GreenFacts, greenGate, reverseGate, unsteadyTests, withOutcomesOf } from '../verification/green.ts';
+import {
+  brokenIn,
+  type CombinationFacts,
+  type CoverageTarget,
+  coverageGate,
+  type GreenFacts,
+  greenGate,
+  reverseGate,
+  unsteadyTests,
+  withOutcomesOf,
+} from '../verification/green.ts';
+import { isForGuards } from '../verification/red.ts';
 import type { ReportFacts } from '../verification/report.ts';
 import type { ProvenTest } from '../verification/report-reader.ts';
-import { isForGuards } from '../verification/scenario-tests.ts';
-import { evidenceOf, testKey, testTitle } from '../verification/test-key.ts';
+import { evidenceOf, newTests, testKey, testTitle } from '../verification/test-results.ts';
 import { ALWAYS, isProtected, OWN_FILES, type Rule, type Undone, unaskedRule, undoForbidden } from './forbidden.ts';
 import { checkRed, createGuards } from './red.ts';
 import { setUpProblem } from './set-up.ts';
@@ -249,7 +256,7 @@ export async function judgeFinished(
   const asked = { step: `green-${step}`, tree, coverage: true, installs: true };
   const run = await tests.run(asked).catch(setUpProblem);
   if (typeof run === 'string') return { problems: [run], gate: 'set-up' };
-  const problems = brokenIn(run, { ...facts, baseline: tests.baseline }).map(({ text }) => text);
+  const problems = [...brokenIn(run, { ...facts, baseline: tests.baseline }).values()];
   const passed = run.cases.filter(({ outcome }) => outcome === 'passed').length;
   const summary = `${passed} ${passed === 1 ? 'test passes' : 'tests pass'}`;
   const green = show(evidenceOf('green', run, { summary, problems }), round);

@@ -7,7 +7,7 @@ import { wordingOf } from '../core/wording.ts';
 import { deleteBranch, isAncestor, makeLandBranch } from '../git/branches.ts';
 import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
-import { type Broken, briefly, brokenIn } from '../verification/combination.ts';
+import { briefly, brokenIn } from '../verification/green.ts';
 import { type ProvenTest, provenTests } from '../verification/report-reader.ts';
 import { filesForPeople } from './gates.ts';
 import type { ItemContext, ItemResult } from './item.ts';
@@ -143,15 +143,14 @@ async function mergeClean(
     const states = await statesOf(context, ends, merge);
     const stateOf = (count: number): Combined => states[count - 1] ?? baseOf(context);
     const state = stateOf(states.length);
-    const broken = states.length === 0 ? [] : await tests.confirmed(state);
-    if (broken.length === 0) return { state, ends };
-    const keys = new Set(broken.map(({ key }) => key));
+    const broken: Problems = states.length === 0 ? new Map() : await tests.confirmed(state);
+    if (broken.size === 0) return { state, ends };
     const brokenAt = async (count: number): Promise<string[]> => {
       const found = count === states.length ? broken : await tests.broken(stateOf(count));
-      return found.filter(({ key }) => keys.has(key)).map(({ text }) => text);
+      return [...found].flatMap(([key, text]) => (broken.has(key) ? [text] : []));
     };
     const runs = Math.ceil(Math.log2(states.length));
-    const what = `${broken.length} problem(s) with ${states.length} branch(es) together`;
+    const what = `${broken.size} problem(s) with ${states.length} branch(es) together`;
     const more = runs === 0 ? '' : `; to find the branch takes at most ${runs} more run(s) of the tests`;
     context.emit({ type: 'notice', text: `${what}${more}` });
     const count = await firstBroken(states.length, async (some) => (await brokenAt(some)).length === 0);
@@ -206,7 +205,7 @@ async function mergeOthers(
     if ('refused' in merged) {
       ends.set(id, endOf(id, 'discuss', merged.refused));
     } else if ('state' in merged) {
-      const broken = (await together.confirmed(merged.state)).map(({ text }) => text);
+      const broken = [...(await together.confirmed(merged.state)).values()];
       if (broken.length > 0) ends.set(id, breaks(context, branch, state.branches, broken));
       else ({ state } = merged);
     } else {
@@ -267,45 +266,47 @@ function inConflictWith({ branches }: Combined, { conflicts }: Merge, own: Repor
   return branches.filter(({ id, files }) => !own.after.includes(id) && files.some((file) => paths.has(file)));
 }
 
+/** The text of each, by a key that is the same in every run. */
+type Problems = ReadonlyMap<string, string>;
+
 interface CombinedTests {
   /** What is broken in a state and was not in the base. */
-  broken(state: Combined): Promise<Broken[]>;
+  broken(state: Combined): Promise<Problems>;
   /** Only what is broken in two runs. What fails in one of them is reported, and ignored from then on. */
-  confirmed(state: Combined): Promise<Broken[]>;
+  confirmed(state: Combined): Promise<Problems>;
 }
 
 /** Tests states of the landing, each once; without tests, nothing is broken. */
 function createCombinedTests({ emit }: LandContext, tests: Tests | null): CombinedTests {
   const unstable = new Set<string>();
-  const seen = new Map<string, Promise<Broken[]>>();
+  const seen = new Map<string, Promise<Problems>>();
 
-  const runOn = async ({ tree, branches }: Combined, again: boolean): Promise<Broken[]> => {
-    if (tests === null) return [];
+  const runOn = async ({ tree, branches }: Combined, again: boolean): Promise<Problems> => {
+    if (tests === null) return new Map();
     const step = `tests-${tree.slice(0, 12)}${again ? '-again' : ''}`;
     const run = await tests.run({ step, tree, installs: true }).catch(setUpProblem);
-    if (typeof run === 'string') return [{ key: 'set-up', text: run }];
+    if (typeof run === 'string') return new Map([['set-up', run]]);
     return brokenIn(run, { baseline: tests.baseline, ...factsOf(branches) });
   };
-  const broken = async (state: Combined, again = false): Promise<Broken[]> => {
-    const key = `${state.tree} ${again}`;
-    const found = seen.get(key) ?? runOn(state, again);
-    seen.set(key, found);
-    return (await found).filter((one) => !unstable.has(one.key));
+  const broken = async (state: Combined, again = false): Promise<Problems> => {
+    const name = `${state.tree} ${again}`;
+    const found = seen.get(name) ?? runOn(state, again);
+    seen.set(name, found);
+    return new Map([...(await found)].filter(([key]) => !unstable.has(key)));
   };
 
   return {
     broken: (state) => broken(state),
     async confirmed(state) {
       const first = await broken(state);
-      if (first.length === 0) return [];
+      if (first.size === 0) return first;
       const second = await broken(state, true);
-      const keys = [first, second].map((found) => new Set(found.map(({ key }) => key)));
-      const isBoth = ({ key }: Broken): boolean => keys.every((all) => all.has(key));
-      for (const one of [...first, ...second].filter((found) => !isBoth(found))) {
-        unstable.add(one.key);
-        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${briefly(one.text)}` });
+      for (const [key, text] of new Map([...first, ...second])) {
+        if (first.has(key) && second.has(key)) continue;
+        unstable.add(key);
+        emit({ type: 'notice', text: `not the same in two runs, and not blamed on a branch: ${briefly(text)}` });
       }
-      return first.filter(isBoth);
+      return new Map([...first].filter(([key]) => second.has(key)));
     },
   };
 }

@@ -14,7 +14,7 @@ import { openCommit, readAt } from '../git/repository.ts';
 import { tagged } from '../prompts/tags.ts';
 import { gateTable, withReaction } from '../verification/report.ts';
 import { provenTests } from '../verification/report-reader.ts';
-import { evidenceOf } from '../verification/test-key.ts';
+import { evidenceOf } from '../verification/test-results.ts';
 import { reviewCode, reviewsOf } from './code-review.ts';
 import { createDecider, type Decider } from './decide.ts';
 import { ALWAYS, namesFile, type Rule, unaskedRule } from './forbidden.ts';

@@ -7,7 +7,6 @@ import type { Config } from '../core/config.ts';
 import { codeOf } from '../core/errors.ts';
 import type { Worktree } from '../git/worktree/worktree.ts';
 import type { TestCase, TestOutcome, TestRun, TestSuite } from '../testing/port.ts';
-import { NO_BASELINE } from '../verification/baseline.ts';
 import { createTestRuns, createTrials, describeTrial } from './tests.ts';
 import type { WorktreeContext } from './worktree-item.ts';
 
@@ -18,6 +17,7 @@ const SET_UP: WorktreeContext['setUp'] = {
   afterBaseline: async () => undefined,
   afterWriting: async (_, tree) => ({ tree, problem: null }),
 };
+const NO_BASELINE = { passed: [], others: [], notLoaded: [] };
 const SUITE: Omit<TestSuite, 'run'> = { runner: 'node', command: 'x', folders: [''], isTestFile: () => true };
 
 interface Played {

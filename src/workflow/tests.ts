@@ -4,8 +4,17 @@ import { cutMiddle } from '../core/reason.ts';
 import { openCommit } from '../git/repository.ts';
 import { isRead, type LoadFailure, type TestCase, type TestRun, type TestRunOptions } from '../testing/port.ts';
 import { isRunnableTest, mayHoldTests } from '../testing/test-files.ts';
-import { type Baseline, baselineOf, loadWarning, whyNoBaseline } from '../verification/baseline.ts';
-import { countOf, countsOfRun, testKey, testTitle, whyNothingRan } from '../verification/test-key.ts';
+import {
+  type Baseline,
+  baselineOf,
+  countOf,
+  countsOfRun,
+  loadWarning,
+  testKey,
+  testTitle,
+  whyNoBaseline,
+  whyNothingRan,
+} from '../verification/test-results.ts';
 import type { WorktreeContext } from './worktree-item.ts';
 
 /** The tests of an item: what runs them, and how they were before anything was written. */
