@@ -80,11 +80,7 @@ test('a reviewer is asked with the LLD first, which vendors can cache', async ()
   const ask = async (call: ModelCall): Promise<string> => String(calls.push(call));
   await askReviewer({ lld: { text: 'The LLD.' }, prompts, base: 'base', ask }, 'review-1', 'tree', ['new'], ['shown']);
   expect(calls).toMatchObject([{ step: 'review-1', role: 'reviewer', at: { commit: 'base', tree: 'tree' } }]);
-  expect(calls[0]?.parts).toEqual([
-    { text: '<lld>\nThe LLD.\n</lld>', repeats: true },
-    { text: 'shown', repeats: true },
-    { text: 'new' },
-  ]);
+  expect(calls[0]).toMatchObject({ repeating: ['<lld>\nThe LLD.\n</lld>', 'shown'], parts: ['new'] });
 });
 
 test('a reviewer sees the change, the changed files and the evidence, and no ledger in the first round', () => {

@@ -7,12 +7,19 @@ import { openCommit, readAt } from '../git/repository.ts';
 import { makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import { boundedDiff } from '../prompts/bounded-diff.ts';
 import { isSecret } from '../prompts/context/secrets.ts';
-import { tagged, taggedList } from '../prompts/tags.ts';
+import { tagged } from '../prompts/tags.ts';
 import { bulletsOf, gateTable } from '../verification/report.ts';
 import type { Decider } from './decide.ts';
 import { filesNamed, protectedChange, type Undone } from './forbidden.ts';
 import type { GateLog } from './gates.ts';
-import { type ReviewAgain, type ReviewInput, type ReviewOutcome, reviewLoop } from './review.ts';
+import {
+  askedAgain,
+  type ReviewAgain,
+  type ReviewInput,
+  type ReviewOutcome,
+  reviewLoop,
+  reviewStep,
+} from './review.ts';
 import type { DesignedContext, WorktreeContext } from './worktree-item.ts';
 
 interface CodeReview {
@@ -69,8 +76,7 @@ export async function reviewCode(
           undone: gates.undone().filter(({ step }) => step.startsWith(`revise-${round - 1}-`)),
           again,
         });
-        const step = `review-${round}${again === undefined ? '' : '-again'}`;
-        return askReviewer(context, step, tree, parts, forecast === '' ? [] : [forecast]);
+        return askReviewer(context, reviewStep(round, again), tree, parts, forecast === '' ? [] : [forecast]);
       },
       onReview: (text, round) => keepReview(context, round, text),
       needsPerson: () => protectedChange(context, tree),
@@ -95,12 +101,12 @@ export function askReviewer(
   parts: readonly string[],
   shown: readonly string[] = [],
 ): Promise<string> {
-  const repeating = [tagged('lld', lld.text), ...shown];
   return ask({
     step,
     role: 'reviewer',
     system: prompts.fill('code-reviewer'),
-    parts: [...repeating.map((text) => ({ text, repeats: true })), ...parts.map((text) => ({ text }))],
+    repeating: [tagged('lld', lld.text), ...shown],
+    parts,
     at: { commit: base, tree },
     unusable: unusableReview,
   });
@@ -125,24 +131,18 @@ export function reviewParts(
   { text: diff, ledger, round, maxRounds }: Pick<ReviewInput, 'text' | 'ledger' | 'round' | 'maxRounds'>,
   { evidence, code, changes, undone, again }: ReviewMaterial,
 ): string[] {
-  const parts = [tagged('change', boundedDiff(diff, MOST_DIFF_CHARS))];
-  if (code !== '') parts.push(tagged('changed-files', code));
-  parts.push(tagged('gates', evidenceText(evidence)));
-  if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
-  if (changes !== null) {
-    const shown = changes === '' ? 'None: the change is the same as in the last round.' : changes;
-    parts.push(tagged('changes-since-last-round', boundedDiff(shown, MOST_CHANGES_CHARS)));
-  }
-  if (undone.length > 0) {
-    const list = undone.map(({ paths, why }) => `- ${paths.join(', ')}: ${why}`).join('\n');
-    parts.push(tagged('undone-in-the-revision', `${list}\n\n${NAME_IT}`));
-  }
-  parts.push(prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }));
-  if (again !== undefined) {
-    const problems = taggedList('problems', again.problems) ?? '';
-    parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
-  }
-  return parts;
+  const since = changes === '' ? 'None: the change is the same as in the last round.' : changes;
+  const list = undone.map(({ paths, why }) => `- ${paths.join(', ')}: ${why}`).join('\n');
+  return [
+    tagged('change', boundedDiff(diff, MOST_DIFF_CHARS)),
+    code === '' ? '' : tagged('changed-files', code),
+    tagged('gates', evidenceText(evidence)),
+    round > 1 ? tagged('findings-ledger', formatLedger(ledger)) : '',
+    since === null ? '' : tagged('changes-since-last-round', boundedDiff(since, MOST_CHANGES_CHARS)),
+    list === '' ? '' : tagged('undone-in-the-revision', `${list}\n\n${NAME_IT}`),
+    prompts.fill('code-review', { id, title, round, 'max-rounds': maxRounds }),
+    ...askedAgain(prompts, again),
+  ].filter((part) => part !== '');
 }
 
 const NAME_IT =

@@ -10,11 +10,11 @@ import { readEdits } from '../documents/revise/edits.ts';
 import type { DocumentForm } from '../documents/revise/form.ts';
 import { documentFromReply } from '../documents/revise/reply.ts';
 import { reviseDraft, saysNoChange } from '../documents/revise/revision.ts';
-import type { PromptPart } from '../models/port.ts';
-import { tagged } from '../prompts/tags.ts';
+import { tagged, taggedList } from '../prompts/tags.ts';
 import type { ItemContext } from './item.ts';
 import type { Lineage } from './lineage.ts';
 import {
+  askedAgain,
   type CheckedText,
   type DocumentPhase,
   type LoopOptions,
@@ -23,6 +23,7 @@ import {
   type ReviewOutcome,
   type Revised,
   reviewLoop,
+  reviewStep,
 } from './review.ts';
 
 /** The document to write, and what models are shown for it. */
@@ -54,12 +55,7 @@ interface Refused {
   reason: string;
 }
 
-type DocumentQuestions = ReturnType<typeof createDocumentQuestions>;
-
-/**
- * The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. Parts that repeat
- * over the rounds come first, for prompt caches.
- */
+/** The paid questions about a document. Each is one durable step; `round` and `attempt` are part of its name. */
 export function createDocumentQuestions(
   { id, title, form, shown, shownToDrafter, shownToReviewer, prefix }: DocumentSubject,
   { prompts, ask }: Pick<ItemContext, 'prompts' | 'ask'>,
@@ -67,25 +63,16 @@ export function createDocumentQuestions(
 ) {
   const at = { commit, tree: commit };
   const editFormat = prompts.fill('edit-format');
-  const partsOf = (repeating: string[], others: string[]): PromptPart[] => [
-    ...repeating.map((text) => ({ text, repeats: true })),
-    ...others.map((text) => ({ text })),
-  ];
   const noDocument = (reply: string): string | null => {
     const document = documentFromReply(reply, form);
     return document.ok ? null : document.reason;
   };
   const noRevision = (reply: string): string | null =>
     readEdits(reply, form) === null && !saysNoChange(reply) ? noDocument(reply) : null;
-  const askDrafter = (step: string, parts: string[], unusable = noRevision): Promise<string> =>
-    ask({
-      step,
-      role: 'drafter',
-      system: prompts.fill(`${prefix}drafter`),
-      parts: partsOf([...shown, ...shownToDrafter], parts),
-      at,
-      unusable,
-    });
+  const askDrafter = (step: string, parts: string[], unusable = noRevision): Promise<string> => {
+    const system = prompts.fill(`${prefix}drafter`);
+    return ask({ step, role: 'drafter', system, repeating: [...shown, ...shownToDrafter], parts, at, unusable });
+  };
 
   return {
     /** The document in the drafter's first reply. */
@@ -96,32 +83,31 @@ export function createDocumentQuestions(
       return document.ok ? document.text : reply;
     },
     repair(draft: string, errors: readonly DocumentFinding[], round: number, attempt: number): Promise<string> {
-      const findings = tagged('check-findings', listOf(errors.map(describeFinding)));
+      const findings = taggedList('check-findings', errors.map(describeFinding)) ?? '';
       const task = prompts.fill('repair', { id, title, findings, 'edit-format': editFormat });
       return askDrafter(`repair-${round}-${attempt}`, [tagged('draft', draft), task]);
     },
     review(input: ReviewInput, checked: CheckResult, again?: ReviewAgain): Promise<string> {
       const { text, previous, ledger, round, maxRounds } = input;
       const { evidence } = checked;
-      const computed = evidence === undefined ? tagged('coverage', checked.coverage) : tagged('evidence', evidence);
-      const parts = [tagged('draft', text), computed];
-      const warnings = checked.findings.map(describeFinding);
-      if (warnings.length > 0) parts.push(tagged('check-warnings', listOf(warnings)));
       const forReviewer = shownToReviewer?.(text) ?? '';
-      if (forReviewer !== '') parts.push(forReviewer);
-      if (round > 1) parts.push(tagged('findings-ledger', formatLedger(ledger)));
-      if (previous !== null) parts.push(tagged('changes-since-last-round', changes(previous, text)));
       const task = evidence === undefined ? (`${prefix}review` as const) : 'review-already-done';
-      parts.push(prompts.fill(task, { id, title, round, 'max-rounds': maxRounds }));
-      if (again !== undefined) {
-        const problems = tagged('problems', listOf(again.problems));
-        parts.push(tagged('your-review', again.earlier), prompts.fill('review-again', { problems }));
-      }
+      const parts = [
+        tagged('draft', text),
+        evidence === undefined ? tagged('coverage', checked.coverage) : tagged('evidence', evidence),
+        taggedList('check-warnings', checked.findings.map(describeFinding)) ?? '',
+        forReviewer,
+        round > 1 ? tagged('findings-ledger', formatLedger(ledger)) : '',
+        previous === null ? '' : tagged('changes-since-last-round', changes(previous, text)),
+        prompts.fill(task, { id, title, round, 'max-rounds': maxRounds }),
+        ...askedAgain(prompts, again),
+      ];
       return ask({
-        step: `review-${round}${again === undefined ? '' : '-again'}`,
+        step: reviewStep(round, again),
         role: 'reviewer',
         system: prompts.fill(`${prefix}reviewer`),
-        parts: partsOf(shown, parts),
+        repeating: shown,
+        parts: parts.filter((part) => part !== ''),
         at,
         withholds: true,
         unusable: unusableReview,
@@ -146,10 +132,6 @@ export function describeFinding({ rule, line, message }: DocumentFinding): strin
   return `${rule} (line ${line}): ${message}`;
 }
 
-function listOf(entries: readonly string[]): string {
-  return entries.map((entry) => `- ${entry}`).join('\n');
-}
-
 function changes(before: string, after: string): string {
   return before === after
     ? 'None: the draft is the same as in the last round.'
@@ -160,7 +142,7 @@ const MAX_REPAIRS_PER_ROUND = 2;
 
 export interface DocumentReview extends LoopOptions {
   form: DocumentForm;
-  questions: Omit<DocumentQuestions, 'draft'>;
+  questions: Omit<ReturnType<typeof createDocumentQuestions>, 'draft'>;
   check: (draft: string) => CheckResult | Promise<CheckResult>;
   weigh?: DocumentPhase['weigh'];
   /** Gets one draft and one verdict per round. */
@@ -244,13 +226,12 @@ async function revise(
   const named = openFindings(ledger).length === 0 ? null : ledger.findings.map((finding) => finding.text);
   const reply = await questions.revise(draft, text, ledger, round, refused);
   const revised = reviseDraft(draft, reply, { named, form });
-  if (revised.ok) return { ...revised, ledger: withDisputes(ledger, reply) };
+  if (revised.ok) {
+    // The reviewer decides on the drafter's objections to findings, and they stay in the log.
+    const disputed = disputesIn(reply).reduce((left, { id, reason }) => dispute(left, id, reason), ledger);
+    return { ...revised, ledger: disputed };
+  }
   const { reason } = revised;
   emit({ type: 'reply-rejected', step: `revise-${round}${refused === undefined ? '' : '-again'}`, reason });
   return refused === undefined ? revise(draft, text, ledger, round, review, { reply, reason }) : revised;
-}
-
-/** With the drafter's objections to findings: the reviewer decides on them, and they stay in the log. */
-function withDisputes(ledger: Ledger, reply: string): Ledger {
-  return disputesIn(reply).reduce((left, { id, reason }) => dispute(left, id, reason), ledger);
 }

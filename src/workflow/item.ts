@@ -57,17 +57,7 @@ export interface ItemParts {
 }
 
 /** One item in its workflow. Every function of the workflow gets it whole. */
-export interface ItemContext extends ItemParts {
-  /** A journal step that also emits started and finished events. */
-  step: <T extends object>(step: ItemStep, run: (context: StepContext) => Promise<T>) => Promise<StepResult<T>>;
-  /**
-   * A paid call as one durable step: the stored answer, or one call whose answer is stored first. A model that calls tools
-   * is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
-   */
-  ask: (call: ModelCall) => Promise<string>;
-  spending: ReturnType<typeof createSpendingLog>;
-  models: ReturnType<typeof createItemModels>;
-}
+export type ItemContext = ReturnType<typeof createItem>;
 
 interface ItemStep extends StepKey {
   /** The model that is called, if any. */
@@ -79,7 +69,9 @@ export interface ModelCall {
   step: string;
   role: AskedRole;
   system: string;
-  parts: PromptPart[];
+  /** Parts of the prompt that stay the same over the rounds, which vendors can cache, and those behind them. */
+  repeating: readonly string[];
+  parts: readonly string[];
   /** The state of the repository that the question is about. */
   at: ReadState;
   /** Why a reply is not an answer (a banner, a refusal); null: it is one. Otherwise the call fails and nothing is stored. */
@@ -91,12 +83,16 @@ export interface ModelCall {
 type Used = Pick<WriteReply, 'usage' | 'metered' | 'costUsd' | 'models'>;
 type StoredAnswer = Used & Pick<ModelReply, 'text' | 'parts'>;
 
-export function createItem(parts: ItemParts): ItemContext {
-  const { journal, clock, signal, emit, explore, mask } = parts;
+export function createItem(parts: ItemParts) {
+  const { journal, clock, signal, emit, explore, mask, checkout, provider: providerOf } = parts;
   const spending = createSpendingLog();
   const models = createItemModels(journal, parts.hash);
 
-  const step: ItemContext['step'] = async ({ model, ...key }, run) => {
+  /** A journal step that also emits started and finished events. */
+  const step = async <T extends object>(
+    { model, ...key }: ItemStep,
+    run: (context: StepContext) => Promise<T>,
+  ): Promise<StepResult<T>> => {
     signal.throwIfAborted();
     const startedAt = clock.now();
     const { name } = key;
@@ -109,42 +105,48 @@ export function createItem(parts: ItemParts): ItemContext {
     return { value, replayed };
   };
 
-  return {
-    ...parts,
-    step,
-    spending,
-    models,
-    async ask(call) {
-      const { role, system, at, withholds = false } = call;
-      const first = [system, ...call.parts.map((part) => part.text)];
-      const model = models.pick(role, parts.provider(role).spec, (spec) => ({
-        name: call.step,
-        inputs: { model: spec, prompt: first },
-      }));
-      const provider = parts.provider(role, model);
-      const ask = async (asked: ExploringCall): Promise<StoredAnswer & { replayed: boolean }> => {
-        // The first question has the same key with and without tools.
-        const isFirst = asked.round === 1;
-        const prompt = isFirst ? first : [asked.system, ...asked.parts.map((part) => part.text)];
-        const { tools, mayCall, turnsWith } = asked.conversation ?? {};
-        const said = isFirst ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
-        const name = isFirst ? call.step : `${call.step}.${asked.round}`;
-        const { value, replayed } = await parts.checkout.checked(() =>
-          step({ name, inputs: { model, prompt, ...said }, model }, ({ id }) =>
-            complete(parts, provider, call, { ...asked, name, stepId: id }),
-          ),
-        );
-        spending.add(role, model, value);
-        return { ...value, replayed };
-      };
-      if (explore === null || provider.takesTools !== true) {
-        const reply = await ask({ round: 1, system, parts: call.parts, conversation: null, mayEnd: true });
-        return reply.text;
-      }
-      const onLine = boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }));
-      return await explore({ ...at, withholds, spec: model, system, parts: call.parts, ask, signal, onLine });
-    },
+  /**
+   * A paid call as one durable step: the stored answer, or one call whose answer is stored first. A model that calls tools
+   * is asked again with their results, as `draft.2`, `draft.3`, …, until it calls none.
+   */
+  const ask = async (call: ModelCall): Promise<string> => {
+    const { role, system, at, withholds = false } = call;
+    const opening: PromptPart[] = [
+      ...call.repeating.map((text) => ({ text, repeats: true })),
+      ...call.parts.map((text) => ({ text })),
+    ];
+    const promptOf = (asked: { system: string; parts: PromptPart[] }): string[] => [
+      asked.system,
+      ...asked.parts.map(({ text }) => text),
+    ];
+    const first = promptOf({ system, parts: opening });
+    const model = models.pick(role, providerOf(role).spec, (spec) => ({
+      name: call.step,
+      inputs: { model: spec, prompt: first },
+    }));
+    const provider = providerOf(role, model);
+    const askOnce = async (asked: ExploringCall): Promise<StoredAnswer & { replayed: boolean }> => {
+      // The first question has the same key with and without tools.
+      const isFirst = asked.round === 1;
+      const { tools, mayCall, turnsWith } = asked.conversation ?? {};
+      const said = isFirst ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
+      const name = isFirst ? call.step : `${call.step}.${asked.round}`;
+      const inputs = { model, prompt: isFirst ? first : promptOf(asked), ...said };
+      const { value, replayed } = await checkout.checked(() =>
+        step({ name, inputs, model }, ({ id }) => complete(parts, provider, call, { ...asked, name, stepId: id })),
+      );
+      spending.add(role, model, value);
+      return { ...value, replayed };
+    };
+    if (explore === null || provider.takesTools !== true) {
+      const reply = await askOnce({ round: 1, system, parts: opening, conversation: null, mayEnd: true });
+      return reply.text;
+    }
+    const onLine = boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }));
+    return explore({ ...at, withholds, spec: model, system, parts: opening, ask: askOnce, signal, onLine });
   };
+
+  return { ...parts, step, ask, spending, models };
 }
 
 /** Most steps cost nothing. */

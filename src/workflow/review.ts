@@ -1,6 +1,8 @@
 import { type Decision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
 import { type Review, readReview } from '../documents/review/reader.ts';
+import type { Prompts } from '../prompts/prompts.ts';
+import { tagged, taggedList } from '../prompts/tags.ts';
 import type { Decider } from './decide.ts';
 import type { Weighed } from './document.ts';
 import type { ItemContext } from './item.ts';
@@ -54,6 +56,18 @@ export interface ReviewInput {
 export interface ReviewAgain {
   earlier: string;
   problems: string[];
+}
+
+/** The step of a review. */
+export function reviewStep(round: number, again?: ReviewAgain): string {
+  return `review-${round}${again === undefined ? '' : '-again'}`;
+}
+
+/** The last parts of the prompt for a review that is asked for again. */
+export function askedAgain(prompts: Prompts, again: ReviewAgain | undefined): string[] {
+  if (again === undefined) return [];
+  const problems = taggedList('problems', again.problems) ?? '';
+  return [tagged('your-review', again.earlier), prompts.fill('review-again', { problems })];
 }
 
 /** `ledger`: with what the author of the revision says about the findings. */

@@ -45,7 +45,8 @@ async function tourOf(
   const inFolder = (): never => expect.unreachable('the tour is no program');
   const item: Parameters<typeof createDocumentQuestions>[1] = {
     prompts,
-    ask: async ({ step, role, system, parts, unusable }) => {
+    ask: async ({ step, role, system, repeating, parts: others, unusable }) => {
+      const parts = [...repeating, ...others].map((part) => ({ text: part }));
       const { text } = await provider.complete({ role, system, parts, stepId: `${step}#1`, signal, inFolder });
       expect(unusable(text)).toBeNull();
       const draft = parts.map((part) => untagged('draft', part.text)).find((found) => found !== null) ?? '';
