@@ -126,6 +126,6 @@ function offlineWriter(): Writer {
     spec: 'offline',
     isModel: false,
     writesByItself: false,
-    write: async (request) => (await import('../offline/writer.ts')).createOfflineWriter().write(request),
+    write: async (request) => (await import('../offline/tour.ts')).createOfflineWriter().write(request),
   };
 }

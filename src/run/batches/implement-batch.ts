@@ -80,8 +80,9 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
   const { implementer, reviewer } = config.models;
   const offline = [implementer, reviewer].filter((spec) => spec.trim() === 'offline').length;
   if (offline === 0) return;
-  const { recordedCode } = await import('../../offline/recorded-code.ts');
-  const isRecorded = (id: ItemId): boolean => offline === 2 && recordedCode(readLldText(paths.lld(id)) ?? '') !== null;
+  const { recordedCode } = await import('../../offline/tour.ts');
+  const isRecorded = (id: ItemId): boolean =>
+    offline === 2 && recordedCode(readLldText(paths.lld(id)) ?? '') !== undefined;
   const unrecorded = items.find(({ id, solved }) => solved === undefined && !isRecorded(id));
   // With nothing to implement, only the repository of the tour is not refused.
   if (unrecorded === undefined && (items.length > 0 || designIds(paths).some(isRecorded))) return;
