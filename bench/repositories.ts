@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { AgentosEvent } from '../src/core/events.ts';
 import { parseItemId } from '../src/core/ids.ts';
 import { createDirectorySource } from '../src/source/directory.ts';
-import { approvedLld } from '../src/workflow/approved-lld.ts';
+import { approvedLld } from '../src/workflow/approved-documents.ts';
 import { commandWriting } from '../test/support/languages/repository.ts';
 import { ISSUE, lldFor, review } from '../test/support/models.ts';
 import { type ByHand, openByHand } from './support/repositories/by-hand.ts';

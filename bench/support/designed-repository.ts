@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseItemId } from '../../src/core/ids.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
-import { approvedLld } from '../../src/workflow/approved-lld.ts';
+import { approvedLld } from '../../src/workflow/approved-documents.ts';
 import { ISSUE, lldFor } from '../../test/support/models.ts';
 
 const IN_A_FOLDER = 50;

@@ -22,6 +22,11 @@ export function writeFrontMatter(body: string, fields: Record<string, unknown>):
   return `---\n${yaml}---\n\n${body}`;
 }
 
+/** The field `issue` of a document: a number, unless the id is a name. */
+export function issueField(id: string): string | number {
+  return /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id;
+}
+
 /**
  * Reads front matter written by us, by people and by their editors. Never throws: invalid YAML gives no fields. A text that
  * merely begins with a horizontal rule has no front matter.

@@ -10,7 +10,7 @@ import { refsBelow, removeRefsBelow } from '../git/refs.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { readKnownIssues } from '../source/known-work.ts';
-import { issuesOf, writeNumberedIssue } from '../workflow/issue-file.ts';
+import { issuesOf, writeNumberedIssue } from '../workflow/approved-documents.ts';
 import { storeFiles, type TreeFiles, WRITTEN_FOLDERS } from './document-trees.ts';
 import { remoteHeads, remotePins } from './place.ts';
 import { gitWithHub, type Remote } from './repository-cache.ts';

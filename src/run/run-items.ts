@@ -13,7 +13,7 @@ import type { PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
 import type { TaskResult } from '../worker/protocol.ts';
-import { readLldText } from '../workflow/approved-lld.ts';
+import { readLldText } from '../workflow/approved-documents.ts';
 import { type CollectedItem, type Pipeline, settingOf, stageAfter, stageOf, whyUnselected } from './pipeline.ts';
 import type { Project } from './project.ts';
 

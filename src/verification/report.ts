@@ -2,7 +2,7 @@ import { relative } from 'node:path/posix';
 import type { GatePolicy } from '../core/config.ts';
 import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
 import { addUsage, type ModelUse, NO_USAGE, sumUsd } from '../core/money.ts';
-import { writeFrontMatter } from '../documents/header.ts';
+import { issueField, writeFrontMatter } from '../documents/header.ts';
 import { formatReviewLog, type Ledger } from '../documents/ledger.ts';
 import { asCode, asText, tableOf } from '../markdown/writer.ts';
 
@@ -96,7 +96,7 @@ export function writeReport(facts: ReportFacts): string {
 function frontMatter(facts: ReportFacts): Record<string, string | number> {
   const total = totalCost(facts.spending);
   return {
-    issue: /^[1-9]\d{0,14}$/.test(facts.id) ? Number(facts.id) : facts.id,
+    issue: issueField(facts.id),
     title: facts.title,
     status: 'implemented',
     lld: facts.design,

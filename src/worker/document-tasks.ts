@@ -35,7 +35,7 @@ export const issueTask = itemTask('issue', async (adapters) => {
   const { paths, input, id } = adapters;
   const brief = issueIn(input);
   const item = await adapters.start(brief);
-  const knownWork: BriefWork['knownWork'] = async () => [
+  const known: BriefWork['known'] = [
     ...(await readKnownIssues(paths.issues)),
     ...(await readApprovedLlds(dirname(paths.lld(id)))),
     ...(input.existing ?? []).map(({ id: other, title, body }) => {
@@ -44,12 +44,12 @@ export const issueTask = itemTask('issue', async (adapters) => {
   ];
   // No brief is part of the recorded tour.
   if (!item.provider('drafter').isModel || !item.provider('reviewer').isModel) {
-    const folder = briefFolder(paths, id, await knownWork());
+    const folder = briefFolder(paths, id, known);
     return leaveTemplate(item, { input: brief, template: item.prompts.fill('issue-template'), folder });
   }
   const issues = createDirectorySource(paths.issues);
   const isCreatedElsewhere = input.config.remote.create;
-  return runIssue(item, documentRepository(adapters), { brief, issues, isCreatedElsewhere, knownWork });
+  return runIssue(item, documentRepository(adapters), { brief, issues, isCreatedElsewhere, known });
 });
 
 export const evalTask = itemTask('eval', async (adapters) => {

@@ -17,7 +17,7 @@ import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
 import { noSuite } from '../testing/suite.ts';
-import { readLldText } from '../workflow/approved-lld.ts';
+import { readLldText } from '../workflow/approved-documents.ts';
 import { type ImplementParts, runImplement } from '../workflow/implement.ts';
 import { designOn } from '../workflow/implementations.ts';
 import { runLand } from '../workflow/land.ts';

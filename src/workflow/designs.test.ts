@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
+import { edited, LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { testFolder } from '../../test/support/folder.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { createDesignCache, designNames, rememberDesign } from './designs.ts';
@@ -38,7 +38,7 @@ test('what was parsed is stored once by save, and not parsed again; nothing is w
 });
 
 test('what is damaged, torn or of another version is ignored, and spoils no other entry', async () => {
-  const { file, lines } = await place();
+  const { file } = await place();
   await mkdir(dirname(file));
   for (const damage of ['{"hash":"a","re', 'null', '[]', '\0\0', '{"hash":1}']) await appendFile(file, `\n${damage}`);
   await rememberDesign(file, LLD_42);
@@ -57,9 +57,52 @@ test('what is damaged, torn or of another version is ignored, and spoils no othe
     expect(await files(OTHER), to).toContain('src/item-43.js');
     await writeFile(file, before);
   }
-  await writeFile(file, `${(await lines()).join('\n')}\n${' '.repeat(33_000_000)}`);
-  const cache = createDesignCache(file);
-  expect((await cache.factsOf(OTHER)).files).toContain('src/item-43.js');
-  await cache.save();
-  expect(await lines()).toHaveLength(1);
+});
+
+test('a design with one file of code declares in it what its signatures list', () => {
+  const { declares, adds } = designNames(LLD_42);
+  expect(declares).toContain('src/item-42.js#item42');
+  expect(adds).toEqual(expect.arrayContaining(['src/item-42.js', 'src/item-42.js#item42']));
+});
+
+test('names in the table of files belong to their file; what a file is said to get is added', () => {
+  const rows = [
+    '| `src/parse.js` | Modify | `parseDate()` takes null |',
+    '| `src/words.js` | Modify | Adds `slugify` for `src/item-42.js` |',
+    '| `src/item-42.js`',
+  ].join('\n');
+  const { declares, adds, uses } = designNames(edited('| `src/item-42.js`', rows));
+  expect(declares).toEqual(expect.arrayContaining(['src/parse.js#parseDate', 'src/words.js#slugify']));
+  expect(adds).toContain('src/words.js#slugify');
+  expect(adds).not.toContain('src/parse.js#parseDate');
+  // Another design may add the file that this one changes.
+  expect(uses).toContain('src/parse.js');
+  expect(uses).not.toContain('slugify');
+});
+
+test('a listing belongs to the file that is named above it or in it, and to none where there are several', () => {
+  const listing = [
+    '`src/parse.js`:',
+    '```ts\nexport function parseDate(text: string): Date;\n  parseTime(text)\n```',
+    '#### More',
+    '```py\n# src/words.js\nclass Words:\n    def slug(self): ...\n```',
+    '```go\nfunc (w *Words) Len() int { return 0 }\n```',
+  ].join('\n\n');
+  const text = edited(
+    '| `src/item-42.js`',
+    '| `src/parse.js` | Modify | x |\n| `src/words.js` | Modify | x |\n| `src/item-42.js`',
+  ).replace(/(### 2\.4 [^\n]*\n)[^#]*/, `$1${listing}\n\n`);
+  expect(designNames(text).declares).toEqual([
+    'src/parse.js#parseDate',
+    'src/parse.js#parseTime',
+    'src/words.js#Words',
+    'src/words.js#slug',
+    '#Len',
+  ]);
+});
+
+test('what is set off as code elsewhere is used, in the form in which another design adds it', () => {
+  const text = edited('**Related Issues:** None', 'It calls `Words.slugify(text)` of `src/words.js` and `x`');
+  expect(designNames(text).uses).toEqual(expect.arrayContaining(['slugify', 'src/words.js']));
+  expect(designNames(text).uses).not.toContain('x');
 });

@@ -1,4 +1,4 @@
-import { appendFile, readFile, stat } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Nodes } from 'mdast';
 import {
@@ -17,9 +17,9 @@ import { type DesignFacts, designFacts, readLld } from '../documents/lld/documen
 import type { LldFile } from '../documents/lld/files.ts';
 import type { BaseCommit } from '../git/repository.ts';
 import { codeIn, markedText } from '../markdown/markdown.ts';
-import { makeFolder, writeFileAtomic } from '../process/files.ts';
+import { makeFolder } from '../process/files.ts';
 import { tagged } from '../prompts/tags.ts';
-import { designIds, readLldText } from './approved-lld.ts';
+import { designIds, readLldText } from './approved-documents.ts';
 
 /**
  * The other designs that are approved and whose code is not in the base yet. The result is stored when the item starts, so
@@ -52,16 +52,12 @@ function plannedDesign(text: string): PlannedDesign {
   return { ...designFacts(text), ...designNames(text) };
 }
 
-/** By the hash of the text. A worker sees the same designs with every item, and reading a header takes a millisecond. */
+/** By the hash of the text: a worker sees the same designs with every item, and reading a header takes a millisecond. */
 const approvals = new Map<string, boolean>();
-const MOST_APPROVALS = 10_000;
 
 function isApprovedText(text: string): boolean {
   const hash = sha256(text);
-  const known = approvals.get(hash);
-  if (known !== undefined) return known;
-  if (approvals.size >= MOST_APPROVALS) approvals.clear();
-  const approved = isApproved(readHeader(text));
+  const approved = approvals.get(hash) ?? isApproved(readHeader(text));
   approvals.set(hash, approved);
   return approved;
 }
@@ -85,8 +81,6 @@ declare const AGENTOS_VERSION: string | undefined;
 
 /** Another version of the program may read the same text differently. */
 const READER = typeof AGENTOS_VERSION === 'string' ? AGENTOS_VERSION : 'source';
-/** A file that is longer is written again with the designs in use. */
-const MOST_BYTES = 32_000_000;
 
 export type DesignCache = ReturnType<typeof createDesignCache>;
 
@@ -100,7 +94,7 @@ export function createDesignCache(file: string) {
   let known: Promise<Map<string, PlannedDesign>> | null = null;
   return {
     async factsOf(text: string): Promise<PlannedDesign> {
-      known ??= entriesOf(file);
+      known ??= readFile(file, 'utf8').then(entriesIn, () => new Map());
       const hash = sha256(text);
       const stored = (await known).get(hash);
       if (stored !== undefined) return stored;
@@ -109,51 +103,41 @@ export function createDesignCache(file: string) {
       return facts;
     },
     /** Stores what had to be parsed; nothing is written before. */
-    async save(): Promise<void> {
-      const lines = [...parsed].map(([hash, facts]) => lineOf(hash, facts)).join('');
-      if (lines === '') return;
-      const write = (await isTooLong(file)) ? writeFileAtomic : append;
-      await write(file, lines).catch(() => undefined);
-    },
+    save: (): Promise<void> => store(file, parsed),
   };
 }
 
-async function isTooLong(file: string): Promise<boolean> {
-  const found = await stat(file).catch(() => null);
-  return (found?.size ?? 0) > MOST_BYTES;
-}
-
-async function entriesOf(file: string): Promise<Map<string, PlannedDesign>> {
-  return entriesIn((await isTooLong(file)) ? '' : await readFile(file, 'utf8').catch(() => ''));
-}
-
 /** For a design that was just approved, so that the next plan finds it. */
-export async function rememberDesign(file: string, text: string): Promise<void> {
-  await append(file, lineOf(sha256(text), plannedDesign(text))).catch(() => undefined);
+export function rememberDesign(file: string, text: string): Promise<void> {
+  return store(file, new Map([[sha256(text), plannedDesign(text)]]));
 }
 
-async function append(file: string, lines: string): Promise<void> {
-  await makeFolder(dirname(file));
-  await appendFile(file, lines);
+async function store(file: string, designs: ReadonlyMap<string, PlannedDesign>): Promise<void> {
+  if (designs.size === 0) return;
+  // The line break comes first, so that a write that was cut off spoils no other entry.
+  const lines = [...designs].map(([hash, facts]) => `\n${JSON.stringify({ hash, reader: READER, ...facts })}`);
+  try {
+    await makeFolder(dirname(file));
+    await appendFile(file, lines.join(''));
+  } catch {
+    // The next plan parses them again.
+  }
 }
 
-/** The line break comes first, so that a write that was cut off spoils no other entry. */
-function lineOf(hash: string, facts: PlannedDesign): string {
-  return `\n${JSON.stringify({ hash, reader: READER, ...facts })}`;
-}
+const LISTS = ['files', 'after', 'declares', 'adds', 'uses'] as const;
 
 function entriesIn(text: string): Map<string, PlannedDesign> {
   const entries = new Map<string, PlannedDesign>();
   for (const line of text.split('\n')) {
-    const { hash, reader, title, files, after, declares, adds, uses } = fieldsOf(parseJson(line));
-    if (reader !== READER || typeof hash !== 'string' || typeof title !== 'string') continue;
-    if (isTexts(files) && isTexts(after) && isTexts(declares) && isTexts(adds) && isTexts(uses))
-      entries.set(hash, { title, files, after, declares, adds, uses });
+    const { hash, reader, title, ...lists } = fieldsOf(parseJson(line));
+    const isWhole = LISTS.every((name) => isTexts(lists[name]));
+    if (reader === READER && typeof hash === 'string' && typeof title === 'string' && isWhole)
+      entries.set(hash, { title, ...(lists as Omit<PlannedDesign, 'title'>) });
   }
   return entries;
 }
 
-function isTexts(value: unknown): value is string[] {
+function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 

@@ -8,17 +8,12 @@ import type { BaseCommit } from '../git/repository.ts';
 import { removeStaleTemporaryFiles } from '../process/files.ts';
 import { readText } from '../process/text-file.ts';
 import type { Issue } from '../source/port.ts';
-import type { ApprovedBy } from './approved-lld.ts';
+import type { ApprovedBy } from './approved-documents.ts';
 import { createDecider } from './decide.ts';
-import {
-  type CheckResult,
-  createDocumentQuestions,
-  type DocumentReview,
-  type DocumentSubject,
-  reviewDocument,
-} from './document-review.ts';
+import { type CheckResult, createDocumentQuestions, type DocumentSubject, reviewDocument } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
+import type { DocumentPhase } from './review.ts';
 
 /** The repository as a document needs it. */
 export interface DocumentRepository {
@@ -39,9 +34,9 @@ type Beginning<More> = More & {
   givenDraft: string | null;
   /**
    * The issue or brief at that time: a change of white space since then must not change a prompt, or its stored answer
-   * would be paid for again. Absent in a checkpoint of an older version.
+   * would be paid for again.
    */
-  input?: Pick<Issue, 'title' | 'body' | 'raw'>;
+  input: Pick<Issue, 'title' | 'body' | 'raw'>;
 };
 
 interface DocumentWork<More> {
@@ -60,10 +55,9 @@ interface DocumentWork<More> {
   check: (draft: string, base: BaseCommit) => CheckResult | Promise<CheckResult>;
 }
 
-interface ApprovedDocument<More> {
+interface ApprovedDocument {
   text: string;
   reviewLog: string;
-  beginning: Beginning<More>;
   lineage: Lineage;
   by: ApprovedBy;
 }
@@ -73,51 +67,48 @@ export async function approvedDocument<More>(
   item: ItemContext,
   repository: DocumentRepository,
   work: DocumentWork<More>,
-): Promise<ApprovedDocument<More> | { ended: ItemResult }> {
-  const { input, replaced } = work;
+): Promise<ApprovedDocument | { ended: ItemResult }> {
   const beginning = await begin(item, repository, work);
   const base = await repository.open(beginning.commit);
   const folder = work.lineage(beginning);
   await removeStaleTemporaryFiles(folder);
   const lineage = createLineage(item, folder, beginning.firstNumber);
-  const begunWith: Issue = { ...input, ...beginning.input };
-  const subject = work.subject(beginning, begunWith);
+  const input: Issue = { ...work.input, ...beginning.input };
+  const subject = work.subject(beginning, input);
   const questions = createDocumentQuestions(subject, item, beginning.commit);
 
-  await lineage.add('issue', item.mask(begunWith.raw));
-  if (replaced !== null) await lineage.add('draft', item.mask(replaced));
+  await lineage.add('issue', item.mask(input.raw));
+  if (work.replaced !== null) await lineage.add('draft', item.mask(work.replaced));
   const decider = createDecider(item, { folder, lineage, canRevise: item.provider('drafter').isModel });
   const outcome = await reviewDocument(beginning.givenDraft ?? (await questions.draft()), {
     form: subject.form,
     questions,
     check: (draft) => work.check(draft, base),
-    ...evidenceRule(item, base, begunWith.raw),
+    weigh: evidenceRule(item, base, input.raw),
     lineage,
     emit: item.emit,
     maxRounds: item.maxRounds,
     decider,
   });
+  const { decisions, rounds } = outcome;
   if (outcome.verdict === 'DROPPED') return { ended: await decider.drop(outcome.decision) };
   if (outcome.verdict === 'DISCUSS') return { ended: { status: 'discuss', reason: outcome.reason, outputs: [folder] } };
   const by: ApprovedBy = {
     drafter: beginning.givenDraft === null ? item.models.last('drafter') : 'a person',
-    reviewer: [item.models.last('reviewer'), ...outcome.decisions.map((decision) => decision.by)].join(', '),
+    reviewer: [item.models.last('reviewer'), ...decisions.map((decision) => decision.by)].join(', '),
     recorded: !item.provider('reviewer').isModel,
-    rounds: outcome.rounds,
+    rounds,
     baseCommit: beginning.commit,
   };
-  const reviewLog = formatReviewLog(outcome.ledger, decisionRows(outcome.decisions));
-  return { text: outcome.text, reviewLog, beginning, lineage, by };
+  return { text: outcome.text, reviewLog: formatReviewLog(outcome.ledger, decisionRows(decisions)), lineage, by };
 }
 
 /** Only a reviewer that can look at the code has to prove its findings. */
-export function evidenceRule(item: ItemContext, base: BaseCommit, input: string): Pick<DocumentReview, 'weigh'> {
-  if (item.explore === null) return {};
-  return {
-    async weigh(review, draft) {
-      const canLook = item.provider('reviewer', item.models.last('reviewer')).takesTools === true;
-      return canLook ? weighEvidence(review, base, [draft, input]) : { review, wrong: [] };
-    },
+export function evidenceRule(item: ItemContext, base: BaseCommit, input: string): DocumentPhase['weigh'] {
+  return async (review, draft) => {
+    const reviewer = item.provider('reviewer', item.models.last('reviewer'));
+    const canLook = item.explore !== null && reviewer.takesTools === true;
+    return canLook ? weighEvidence(review, base, [draft, input]) : { review, wrong: [] };
   };
 }
 

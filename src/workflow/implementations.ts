@@ -6,7 +6,7 @@ import { BRANCH_PREFIX, branchesBelow, type Foundation } from '../git/branches.t
 import type { Git } from '../git/git.ts';
 import { readAt } from '../git/repository.ts';
 import { type Implemented, readReportStatus } from '../verification/report-reader.ts';
-import { designIds, readLldText } from './approved-lld.ts';
+import { designIds, readLldText } from './approved-documents.ts';
 
 export interface Checkout {
   git: Git;

@@ -1,29 +1,21 @@
-import { join, relative } from 'node:path';
+import { dirname, relative } from 'node:path';
 import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
+import { isUntouched, readHeader } from '../documents/header.ts';
 import { checkIssue } from '../documents/issue/checks.ts';
 import { ISSUE_FORM } from '../documents/revise/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, type IssueSource, isHashOf, shownIssue } from '../source/port.ts';
+import { approvedIssue, type IssueOrigin, issuesOf, writeNumberedIssue } from './approved-documents.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { DocumentSubject } from './document-review.ts';
 import { type Duplicate, describeDuplicate, findDuplicates, type KnownWork, LIKELY_DUPLICATE } from './duplicates.ts';
-import {
-  approvedIssue,
-  type IssueOfBrief,
-  type IssueOrigin,
-  issueOfBrief,
-  issuesOf,
-  writeNumberedIssue,
-} from './issue-file.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { versionName } from './lineage.ts';
 
 const EXCERPT_CHARS = 2_500;
-const MOST_EXCERPTS = 2;
 
 export interface BriefWork {
   brief: Issue;
@@ -31,13 +23,11 @@ export interface BriefWork {
   /** The parent creates the issue on the service: no file is written for it here. */
   isCreatedElsewhere: boolean;
   /** Every issue and every approved LLD. */
-  knownWork: () => Promise<(KnownWork & IssueOrigin)[]>;
+  known: readonly (KnownWork & IssueOrigin)[];
 }
 
 /** Existing work that is similar to the brief; with the beginning of its text if it may be the same. */
-interface LookAlike extends Duplicate {
-  excerpt: string | null;
-}
+type LookAlike = Duplicate & { excerpt: string | null };
 
 interface IssueBeginning {
   lookAlikes: LookAlike[];
@@ -52,30 +42,28 @@ interface IssueBeginning {
 export async function runIssue(
   item: ItemContext,
   repository: DocumentRepository,
-  { brief, issues, isCreatedElsewhere, knownWork }: BriefWork,
+  { brief, issues, isCreatedElsewhere, known }: BriefWork,
 ): Promise<ItemResult> {
   const { paths, signal, emit, mask } = item;
-  const known = await knownWork();
   const existing = await existingIssue(brief, issues, known);
+  const written = existing && readHeader(existing.raw);
   // An attempt that was killed right after it wrote the issue.
-  if (existing !== null && isHashOf(existing.briefHash, brief)) return succeeded([paths.issue(existing.issue.id)]);
+  if (existing && isHashOf(written?.header.briefHash, brief)) return succeeded([paths.issue(existing.id)]);
 
-  const given = existing && !existing.untouched ? existing.body : null;
-  const lineageOf = (begun: IssueBeginning): string =>
-    begun.sharesName ? paths.briefLineage(brief.id) : paths.lineage(brief.id);
+  const isEdited = written !== null && !isUntouched(written);
   const approved = await approvedDocument<IssueBeginning>(item, repository, {
     input: brief,
-    inputs: { brief: brief.hash, issue: existing?.issue.rawHash ?? null },
-    givenDraft: given,
+    inputs: { brief: brief.hash, issue: existing?.rawHash ?? null },
+    givenDraft: isEdited ? written.body : null,
     replaced: null,
     begin: () => {
-      const others = known.filter(({ id }) => id !== existing?.issue.id);
+      const others = known.filter(({ id }) => id !== existing?.id);
       return { lookAlikes: lookAlikesOf(brief, others, mask), sharesName: sharesName(brief.id, known) };
     },
-    lineage: lineageOf,
+    lineage: (begun) => (begun.sharesName ? paths.briefLineage(brief.id) : paths.lineage(brief.id)),
     subject: (beginning, begunWith) => {
       for (const work of beginning.lookAlikes) emit({ type: 'notice', text: `looks like ${describeDuplicate(work)}` });
-      return issueSubject(item, begunWith, beginning, given === null ? (existing?.body ?? null) : null);
+      return issueSubject(item, begunWith, beginning, isEdited ? null : (written?.body ?? null));
     },
     check: (draft) => {
       const { findings, coverage } = checkIssue(draft);
@@ -84,20 +72,22 @@ export async function runIssue(
   });
   if ('ended' in approved) return approved.ended;
 
-  const { text, reviewLog, beginning, lineage, by } = approved;
-  const folder = lineageOf(beginning);
+  const { text, reviewLog, lineage, by } = approved;
   // A designer has no use for the review log; the lineage keeps it.
   const issue = approvedIssue(withoutReviewLog(text), brief, by);
   signal.throwIfAborted();
-  const final = join(folder, versionName(lineage.nextNumber, 'final'));
-  await lineage.add('final', withReviewLog(issue, reviewLog));
+  const final = await lineage.add('final', withReviewLog(issue, reviewLog));
   if (isCreatedElsewhere && existing === null) return succeeded([final]);
-  const id =
-    existing === null ? await writeNumberedIssue(paths, issue) : await replaceIssue(paths, issues, existing, issue);
-  if (id === null) {
-    const reason = 'the issue was edited while its revision was reviewed: run it again';
-    return { status: 'discuss', reason, outputs: [folder] };
+  const folder = dirname(final);
+  if (existing !== null) {
+    const now = await issues.read(existing.id).catch(() => null);
+    if (now?.raw !== existing.raw) {
+      const reason = 'the issue was edited while its revision was reviewed: run it again';
+      return { status: 'discuss', reason, outputs: [folder] };
+    }
+    await writeFileAtomic(paths.issue(existing.id), issue);
   }
+  const id = existing?.id ?? (await writeNumberedIssue(paths, issue));
   emit({ type: 'file-written', path: relative(paths.repository, paths.issue(id)), what: 'issue' });
   return succeeded([paths.issue(id), folder]);
 }
@@ -120,33 +110,20 @@ async function existingIssue(
   brief: Issue,
   issues: IssueSource,
   known: readonly (KnownWork & IssueOrigin)[],
-): Promise<IssueOfBrief | null> {
+): Promise<Issue | null> {
   const all = issuesOf(
     brief.id,
     known.filter(({ kind }) => kind === 'issue'),
   );
   const origin = all.find(({ header }) => isHashOf(header.briefHash, brief)) ?? all[0];
-  return origin === undefined ? null : issueOfBrief(await issues.read(origin.id));
-}
-
-/** Null if the issue was edited since the revision began: then nothing is overwritten. */
-async function replaceIssue(
-  paths: Paths,
-  issues: IssueSource,
-  { issue }: IssueOfBrief,
-  text: string,
-): Promise<ItemId | null> {
-  const now = await issues.read(issue.id).catch(() => null);
-  if (now?.raw !== issue.raw) return null;
-  await writeFileAtomic(paths.issue(issue.id), text);
-  return issue.id;
+  return origin === undefined ? null : issues.read(origin.id);
 }
 
 function lookAlikesOf(brief: Issue, known: readonly KnownWork[], mask: (text: string) => string): LookAlike[] {
-  return findDuplicates(brief, known).map((duplicate, index) => {
-    const isLikely = duplicate.score >= LIKELY_DUPLICATE && index < MOST_EXCERPTS;
-    const text = isLikely ? known.find(({ id }) => id === duplicate.id)?.text : undefined;
-    return { ...duplicate, excerpt: text === undefined ? null : mask(text.trim().slice(0, EXCERPT_CHARS)) };
+  return findDuplicates(brief, known).map((duplicate) => {
+    const { text = '' } = known.find(({ id }) => id === duplicate.id) ?? {};
+    const isLikely = duplicate.score >= LIKELY_DUPLICATE;
+    return { ...duplicate, excerpt: isLikely ? mask(text.trim().slice(0, EXCERPT_CHARS)) : null };
   });
 }
 
@@ -173,7 +150,7 @@ function issueSubject(
 
 function existingWork(lookAlikes: readonly LookAlike[]): string {
   const list = lookAlikes.map((work) => {
-    const likely = work.score >= LIKELY_DUPLICATE ? ' – perhaps the same: decide whether it is' : '';
+    const likely = work.excerpt === null ? '' : ' – perhaps the same: decide whether it is';
     return `- ${describeDuplicate(work)}${likely}`;
   });
   const excerpts = lookAlikes.flatMap(({ id, excerpt }) => (excerpt === null ? [] : [tagged(`work-${id}`, excerpt)]));

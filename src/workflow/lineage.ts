@@ -3,7 +3,7 @@ import type { WorkflowName } from '../core/paths.ts';
 import type { Solved } from '../core/plan.ts';
 import { citationOf, type Evidence } from '../documents/already-done.ts';
 import { type Decision, describeDecision } from '../documents/decision.ts';
-import { type Header, readHeader, writeFrontMatter } from '../documents/header.ts';
+import { type Header, issueField, readHeader, writeFrontMatter } from '../documents/header.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { namesInside, readText } from '../process/text-file.ts';
@@ -98,8 +98,7 @@ function recordOf(
   { workflow, id, hash }: ItemContext,
   { status, body, ...fields }: { status: string; body: string } & Record<string, unknown>,
 ): string {
-  const issue = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id;
-  return writeFrontMatter(body, { issue, workflow, status, ...fields, [HASH_FIELD[workflow]]: hash });
+  return writeFrontMatter(body, { issue: issueField(id), workflow, status, ...fields, [HASH_FIELD[workflow]]: hash });
 }
 
 /** The record of an item that a person dropped. */

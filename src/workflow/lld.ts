@@ -12,7 +12,7 @@ import { writeFileAtomic } from '../process/files.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged } from '../prompts/tags.ts';
 import { type Issue, shownIssue } from '../source/port.ts';
-import { approvedLld, editedLld, readLldFile } from './approved-lld.ts';
+import { approvedLld, editedLld, readLldFile } from './approved-documents.ts';
 import { createDecider } from './decide.ts';
 import { forecastFor, otherDesigns, rememberDesign } from './designs.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
@@ -39,11 +39,11 @@ export async function runLld(
     inputs: { issue: issue.hash, given, ...(item.provider('drafter').isModel ? {} : { recorded: true }) },
     givenDraft: given,
     replaced: existing && !isUntouched(existing) && given === null ? existing.body : null,
-    begin: async (base): Promise<{ others?: ForecastDesign[] }> => ({
+    begin: async (base): Promise<{ others: ForecastDesign[] }> => ({
       others: await otherDesigns(paths, issue.id, async () => base),
     }),
     lineage: () => paths.lineage(issue.id),
-    subject: ({ context, others = [] }, begunWith) => ({
+    subject: ({ context, others }, begunWith) => ({
       ...lldSubject(begunWith, context, prompts, size),
       shownToReviewer: (draft) => (isAlreadyDone(draft) ? '' : forecastFor(issue.id, draft, others)),
     }),
@@ -97,7 +97,6 @@ export async function lldCheck(
   return { findings, coverage: formatCoverage(coverage) };
 }
 
-const MOST_SHOWN_LINES = 120;
 const MOST_SHOWN_CHARS = 40_000;
 
 /** The lines that a claim cites, with their numbers. Lines that models must not see, or that don't fit, are named. */
@@ -107,11 +106,10 @@ async function citedLines(claim: string, textOf: (path: string) => Promise<strin
   for (const cited of evidenceIn(claim)) {
     const text = await textOf(cited.path);
     const lines = text === null ? [] : linesOf(text).slice(cited.from - 1, cited.to);
-    const shown = lines.slice(0, MOST_SHOWN_LINES).map((line, index) => `${cited.from + index}: ${line}`);
-    if (lines.length > shown.length) shown.push('…');
-    const piece = `${citationOf(cited)}\n${shown.length === 0 ? '(not shown)' : shown.join('\n')}`;
-    pieces.push(piece.length > room ? `${citationOf(cited)}\n(not shown: too long)` : piece);
-    if (piece.length <= room) room -= piece.length;
+    const shown = lines.map((line, index) => `${cited.from + index}: ${line}`).join('\n');
+    const isShown = shown !== '' && shown.length <= room;
+    if (isShown) room -= shown.length;
+    pieces.push(`${citationOf(cited)}\n${isShown ? shown : '(not shown)'}`);
   }
   return pieces.join('\n\n');
 }
@@ -121,10 +119,6 @@ const MAY_LEAVE_OUT: Record<DesignSize, string> = {
   normal: 'one line is enough for the sections 5, 9 and 11 where there is little to say',
   large: 'every section in full, and section 4 says what could be split off',
 };
-
-function askedSize(size: DesignSize | null): string[] {
-  return size === null ? [] : [tagged('size', `${size}: ${MAY_LEAVE_OUT[size]}.`)];
-}
 
 /** `context`: what both roles are shown of the repository. */
 export function lldSubject(
@@ -138,7 +132,10 @@ export function lldSubject(
     title: issue.title,
     form: LLD_FORM,
     shown: [tagged('issue', shownIssue(issue)), tagged('repository', context)],
-    shownToDrafter: [tagged('template', prompts.fill('lld-template')), ...askedSize(size)],
+    shownToDrafter: [
+      tagged('template', prompts.fill('lld-template')),
+      ...(size === null ? [] : [tagged('size', `${size}: ${MAY_LEAVE_OUT[size]}.`)]),
+    ],
     prefix: '',
   };
 }

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { parseItemId } from '../../src/core/ids.ts';
 import { decisionOf } from '../../src/documents/decision.ts';
 import { parseIssue } from '../../src/source/directory.ts';
-import { approvedLld } from '../../src/workflow/approved-lld.ts';
+import { approvedLld } from '../../src/workflow/approved-documents.ts';
 import { ISSUE, issueOf, lldFor, review, script, taskOf, vendorEnv } from '../support/models.ts';
 import { agentos, startAgentos, WITHOUT_SANDBOX } from '../support/program.ts';
 import { type TestRepository, testRepository } from '../support/repository.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sha256 } from '../../src/core/hash.ts';
 import { parseItemId } from '../../src/core/ids.ts';
 import { createDirectorySource } from '../../src/source/directory.ts';
-import { approvedLld } from '../../src/workflow/approved-lld.ts';
+import { approvedLld } from '../../src/workflow/approved-documents.ts';
 import { testFolder } from './folder.ts';
 import { ISSUE, lldFor, review } from './models.ts';
 import { PROJECT } from './program.ts';

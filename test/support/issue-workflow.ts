@@ -109,10 +109,7 @@ export async function runIssueAt(
       brief,
       issues: createDirectorySource(paths.issues),
       isCreatedElsewhere: false,
-      knownWork: async () => [
-        ...(await readKnownIssues(paths.issues)),
-        ...(await readApprovedLlds(dirname(paths.lld(brief.id)))),
-      ],
+      known: [...(await readKnownIssues(paths.issues)), ...(await readApprovedLlds(dirname(paths.lld(brief.id))))],
     },
   );
   if (result.status === 'succeeded') await journal.remove();

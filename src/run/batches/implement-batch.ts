@@ -9,7 +9,7 @@ import { isUntouched, readHeader } from '../../documents/header.ts';
 import { branchesNear, branchNameOf } from '../../git/branches.ts';
 import { commitFiles } from '../../git/repository.ts';
 import { type Issue, isHashOf } from '../../source/port.ts';
-import { designIds, readLldText } from '../../workflow/approved-lld.ts';
+import { designIds, readLldText } from '../../workflow/approved-documents.ts';
 import { implementationsOf, onSameFiles, openBranches } from '../../workflow/implementations.ts';
 import { closedItems } from '../../workflow/lineage.ts';
 import { type Batch, type CollectedItem, readSome, serviceState } from '../pipeline.ts';

@@ -10,10 +10,16 @@ import { commitFiles } from '../../git/repository.ts';
 import { namesInside, readText } from '../../process/text-file.ts';
 import { parseIssue } from '../../source/directory.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
-import { editedLld, readLldFile } from '../../workflow/approved-lld.ts';
-import { confirmedFindings, type LaterChange, saysTheSame } from '../../workflow/confirmed.ts';
+import { editedLld, readLldFile } from '../../workflow/approved-documents.ts';
 import { parseVersionName } from '../../workflow/lineage.ts';
-import { fileAgreement, type PastCase, type PastReview } from '../../workflow/replay.ts';
+import {
+  confirmedFindings,
+  fileAgreement,
+  type LaterChange,
+  type PastCase,
+  type PastReview,
+  saysTheSame,
+} from '../../workflow/replay.ts';
 import type { Project } from '../project.ts';
 
 interface PastItem {

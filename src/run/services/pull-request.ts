@@ -11,7 +11,7 @@ import { closingWords, landingBody, pullRequestBody, pullRequestTitle } from '..
 import { isAncestor } from '../../git/branches.ts';
 import { checkoutOf, readAt } from '../../git/repository.ts';
 import { reportedGates } from '../../verification/report-reader.ts';
-import { readLldFile } from '../../workflow/approved-lld.ts';
+import { readLldFile } from '../../workflow/approved-documents.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
 import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce, STEPS } from './posts.ts';

@@ -13,7 +13,7 @@ import { lockItem } from '../../process/lock.ts';
 import { requireInside } from '../../process/text-file.ts';
 import { createBriefSource } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
-import { isApprovedForAnother, readLldFile, readLldText } from '../../workflow/approved-lld.ts';
+import { isApprovedForAnother, readLldFile, readLldText } from '../../workflow/approved-documents.ts';
 import { nextVersionNumber, placeVersion, versionName } from '../../workflow/lineage.ts';
 import { itemHistories } from '../history/run-history.ts';
 import type { Project } from '../project.ts';

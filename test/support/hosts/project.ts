@@ -6,7 +6,7 @@ import { emptyLedger } from '../../../src/documents/ledger.ts';
 import { branchNameOf } from '../../../src/git/branches.ts';
 import { parseIssue } from '../../../src/source/directory.ts';
 import { writeReport } from '../../../src/verification/report.ts';
-import { approvedLld } from '../../../src/workflow/approved-lld.ts';
+import { approvedLld } from '../../../src/workflow/approved-documents.ts';
 import { type Calls, callsOf, commitProject, implementer } from '../implement.ts';
 import { ISSUE, lldFor } from '../models.ts';
 import { type TestRepository, testRepository } from '../repository.ts';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { pathsOf } from '../core/paths.ts';
-import { writeNumberedIssue } from './issue-file.ts';
+import { writeNumberedIssue } from './approved-documents.ts';
 
 const PROCESSES = 4;
 const EACH = 25;
@@ -32,7 +32,7 @@ test('several processes at the same time never get the same number, and leave no
   const root = await testFolder();
   const script = `
     import { pathsOf } from ${JSON.stringify(import.meta.resolve('../core/paths.ts'))};
-    import { writeNumberedIssue } from ${JSON.stringify(import.meta.resolve('./issue-file.ts'))};
+    import { writeNumberedIssue } from ${JSON.stringify(import.meta.resolve('./approved-documents.ts'))};
     const [root, name] = process.argv.slice(1);
     for (let at = 0; at < ${EACH}; at++) await writeNumberedIssue(pathsOf(root, root + '/.agentos'), name + ' ' + at);
   `;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmedFindings } from './confirmed.ts';
+import { confirmedFindings } from './replay.ts';
 
 const BEFORE = `# 1 - Feature: X
 
