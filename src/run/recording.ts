@@ -21,13 +21,13 @@ import {
   summaryOf,
 } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
-import { openRunFiles } from '../output/run-files.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { workedOnBy } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import type { Notifier, NotifySettings } from './notify.ts';
 import { isOpen, type Pipeline, stageAfter, stageOf, stagesAhead } from './pipeline.ts';
 import { discardCommand, type Project } from './project.ts';
+import { openRunFiles } from './run-files.ts';
 import { endedAlready } from './run-items.ts';
 import type { OpenPublisher, Publisher } from './services/publish.ts';
 import type { Interruption } from './stops.ts';

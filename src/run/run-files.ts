@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Chain, createChain } from '../core/chain.ts';
 import { systemCode } from '../core/errors.ts';
@@ -6,8 +6,8 @@ import type { AgentosEvent } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import { shownJson } from '../core/json.ts';
 import type { RunPaths, WorkflowName } from '../core/paths.ts';
-import { linesOf } from './event-lines.ts';
-import { printable } from './terminal.ts';
+import { linesOf } from '../output/event-lines.ts';
+import { printable } from '../output/terminal.ts';
 
 /** Events that go into the audit file: which model was asked, what it cost, what was decided. */
 const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>([
@@ -44,7 +44,7 @@ interface RunFilesOptions {
  * `core/chain.ts`.
  */
 export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunFilesOptions) {
-  const files = createAppendFiles(onForeign);
+  const appendTo = createAppender(onForeign);
   const chains = new Map<string, Chain>();
   let faulty = false;
   let closed = false;
@@ -61,7 +61,7 @@ export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunF
   const append = (path: string, text: string, onWritten: () => void = () => undefined): void => {
     if (closed) return;
     try {
-      files.append(path, text);
+      appendTo(path, text);
       onWritten();
     } catch (error) {
       const isFirst = !faulty;
@@ -82,9 +82,6 @@ export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunF
       );
       if (lines.length > 0) append(paths.log(event.workflow, id), mask(lines.join('')));
       if (AUDITED.has(event.type)) addRecord(paths.audit(event.workflow, id), record);
-      if (event.type !== 'item-finished') return;
-      files.close(paths.log(event.workflow, id));
-      files.close(paths.audit(event.workflow, id));
     },
     /** Logs a line that an item's worker printed itself. */
     printed: (workflow: WorkflowName, id: ItemId, line: string): void =>
@@ -99,98 +96,66 @@ export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunF
     /** Later events are not written: the run's end is its last event. */
     close(): void {
       closed = true;
-      files.closeAll();
     },
   };
-}
-
-interface OpenFile {
-  handle: number;
-  size: number;
 }
 
 const LINE_FEED = 0x0a;
-/** Ten running items have two files each. */
-const MOST_OPEN = 24;
 
-/** Files that lines are appended to, a few of them open at a time. `onForeign`: see `RunFilesOptions`. */
-export function createAppendFiles(onForeign: (path: string) => void = () => undefined) {
-  /** In the order of their last use. */
-  const open = new Map<string, OpenFile>();
-
+/**
+ * Appends whole lines to files: all of them or, if it throws, none. No file stays open: a run of a thousand items has two thousand.
+ * `onForeign`: see `RunFilesOptions`.
+ */
+export function createAppender(onForeign: (path: string) => void = () => undefined) {
+  /** The size of each file after our last write. */
+  const sizes = new Map<string, number>();
   const foreign = new Set<string>();
-  const noteForeign = (path: string, file: OpenFile, size: number): void => {
-    file.size = size;
-    if (foreign.has(path)) return;
-    foreign.add(path);
-    onForeign(path);
-  };
-  const close = (path: string): void => {
-    const file = open.get(path);
-    open.delete(path);
-    if (file !== undefined) closeSync(file.handle);
-  };
-  const openedAt = (path: string): OpenFile => {
-    const known = open.get(path);
-    const found = known && fstatSync(known.handle);
-    if (known !== undefined && found?.size !== known.size) noteForeign(path, known, found?.size ?? 0);
-    // The file was deleted, so writes to its handle would be lost.
-    if (found?.nlink === 0) close(path);
-    const file = open.get(path) ?? openFile(path);
-    open.delete(path);
-    open.set(path, file);
-    const [oldest] = open.keys();
-    if (open.size > MOST_OPEN && oldest !== undefined) close(oldest);
-    return file;
-  };
-
-  return {
-    /** Writes whole lines: all of them or, if it throws, none. */
-    append(path: string, lines: string): void {
-      const file = openedAt(path);
-      try {
-        writeAll(file, Buffer.from(lines));
-      } catch (error) {
-        // Opening it again repairs its end.
-        close(path);
-        throw error;
+  return (path: string, lines: string): void => {
+    const { handle, isNew } = openToAppend(path);
+    const { size } = fstatSync(handle);
+    const known = isNew ? 0 : sizes.get(path);
+    try {
+      if (known !== undefined && known !== size && !foreign.has(path)) {
+        foreign.add(path);
+        onForeign(path);
       }
-    },
-    /** A later append opens it again. */
-    close,
-    closeAll(): void {
-      for (const path of open.keys()) close(path);
-    },
+      // A killed process may have left half a line: readers skip it if the next line starts on a new one.
+      const isWhole = known === size || endsWithLine(handle, size);
+      const bytes = Buffer.from(isWhole ? lines : `\n${lines}`);
+      // Forgotten until it is written: if that fails, the file is looked at anew.
+      sizes.delete(path);
+      for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at);
+      sizes.set(path, size + bytes.length);
+    } catch (error) {
+      // A full disk may take only the first part.
+      truncate(handle, size);
+      throw error;
+    } finally {
+      closeSync(handle);
+    }
   };
 }
 
-function openFile(path: string): OpenFile {
-  mkdirSync(dirname(path), { recursive: true });
-  const file: OpenFile = { handle: openSync(path, 'a+'), size: 0 };
+/** `isNew`: it did not exist, or was deleted since the last line. */
+function openToAppend(path: string): { handle: number; isNew: boolean } {
   try {
-    file.size = fstatSync(file.handle).size;
-    const last = Buffer.alloc(1);
-    // A killed process may have left half a line: readers skip it if the next line starts on a new one.
-    if (file.size > 0 && readSync(file.handle, last, 0, 1, file.size - 1) === 1 && last[0] !== LINE_FEED)
-      writeAll(file, Buffer.from('\n'));
-    return file;
+    return { handle: openSync(path, constants.O_RDWR | constants.O_APPEND), isNew: false };
   } catch (error) {
-    closeSync(file.handle);
-    throw error;
+    if (systemCode(error) !== 'ENOENT') throw error;
+    mkdirSync(dirname(path), { recursive: true });
+    return { handle: openSync(path, 'a+'), isNew: true };
   }
 }
 
-/** A full disk may take only the first part: then the file is truncated to its old size. */
-function writeAll(file: OpenFile, bytes: Buffer): void {
+function endsWithLine(handle: number, size: number): boolean {
+  const last = Buffer.alloc(1);
+  return size === 0 || readSync(handle, last, 0, 1, size - 1) === 0 || last[0] === LINE_FEED;
+}
+
+function truncate(handle: number, size: number): void {
   try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(file.handle, bytes, at);
-    file.size += bytes.length;
-  } catch (error) {
-    try {
-      ftruncateSync(file.handle, file.size);
-    } catch {
-      // Half a line stays, and `openFile` ends it.
-    }
-    throw error;
+    ftruncateSync(handle, size);
+  } catch {
+    // Half a line stays; the next one starts on a new line.
   }
 }
