@@ -1,216 +1,195 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { type ConfigFlags, DESIGN_SIZES, SANDBOX_MODES } from '../core/config.ts';
-import { durationFlag, parseDuration } from '../core/duration.ts';
+import { parseDuration } from '../core/duration.ts';
+import { usageError } from '../core/errors.ts';
+import type { PipelineName } from '../core/paths.ts';
 
-/** A flag that overrides a setting of agentos.yaml for one run. The retry command repeats it. */
-export interface ConfigFlag extends FlagValue {
-  name: string;
-  setting: keyof ConfigFlags;
-  help: string;
+/** How a flag is written, what help says of it, and how its value is read. */
+export type Flag = readonly [words: string, help: string, reading?: FlagReading];
+
+interface FlagReading {
+  /** Converts the value, and throws if it is not valid. `before`: the last value, if the flag is given again. */
+  parse?: (text: string, before?: unknown) => unknown;
+  choices?: readonly string[];
+  /** The value if the flag is not given, and how help shows it. */
+  absent?: readonly [value: unknown, shown?: string];
+  /** The names of the flags that can't be given with it. */
+  conflicts?: string[];
 }
-
-interface FlagValue {
-  argument: string;
-  parse?: (text: string) => string | number;
-  /** Formats a value for the command line. */
-  write?: (value: number) => string;
-}
-
-function flag(name: string, setting: keyof ConfigFlags, value: FlagValue, help: string): ConfigFlag {
-  return { name, setting, help, ...value };
-}
-
-/** As in agentos.yaml. */
-const MOST_ROUNDS_OR_RETRIES = 20;
-
-const MODEL = { argument: '<model>' };
-const DURATION = { argument: '<duration>', parse: duration, write: durationFlag };
-const MONEY = { argument: '<usd>', parse: money };
-const count = (least: number, most?: number): FlagValue => ({ argument: '<n>', parse: wholeNumber(least, most) });
-const oneOf = (argument: string, choices: readonly string[]): FlagValue => ({
-  argument,
-  parse(text) {
-    if (choices.includes(text)) return text;
-    throw new InvalidArgumentError(`Write ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}.`);
-  },
-});
 
 const WHO = 'provider:model, command:…, acp:…, claude-code, codex, gemini-cli or opencode';
 
-export const ROLE_FLAGS: readonly ConfigFlag[] = [
-  flag('--drafter', 'drafter', MODEL, `who writes: ${WHO}`),
-  flag('--reviewer', 'reviewer', MODEL, `who reviews: ${WHO}`),
-  flag('--implementer', 'implementer', MODEL, `who writes tests and code: ${WHO}`),
-];
+/** The flags that a retry repeats, in this order. The names are those of their values: of settings, as in `ConfigFlags`. */
+export const REPEATED = {
+  drafter: ['--drafter <model>', `who writes: ${WHO}`],
+  reviewer: ['--reviewer <model>', `who reviews: ${WHO}`],
+  implementer: ['--implementer <model>', `who writes tests and code: ${WHO}`],
+  parallel: [
+    '--parallel [n]',
+    'n items at once (bare: 3, or the number of cores if that is less; at most 10)',
+    { parse: countOf('--parallel') },
+  ],
+  halt: [
+    '--halt [n]',
+    'start nothing new after n failures (bare: 1; default: 3 in a row with the same cause)',
+    { parse: countOf('--halt') },
+  ],
+  timeoutMs: ['--timeout <duration>', 'limit for each item, e.g. 30m (default 1h)', { parse: duration }],
+  globalTimeoutMs: [
+    '--global-timeout <duration>',
+    'limit for the whole run, e.g. 2h (default: none)',
+    { parse: duration },
+  ],
+  idleTimeoutMs: [
+    '--idle-timeout <duration>',
+    'limit without any event or output, e.g. 90s (default 5m)',
+    { parse: duration },
+  ],
+  maxRetries: [
+    '--max-retries <n>',
+    'more attempts after a temporary failure (default 3)',
+    { parse: wholeNumber(0, 20) },
+  ],
+  maxRounds: ['--max-rounds <n>', 'review rounds before a person is asked (default 3)', { parse: wholeNumber(1, 20) }],
+  maxCostUsd: ['--max-cost <usd>', 'stop before the run costs more (default: no limit)', { parse: money }],
+  maxCostPerItemUsd: ['--max-cost-per-item <usd>', 'stop an item before it costs more (default 20)', { parse: money }],
+  size: [
+    '--size <size>',
+    'how much of the template a design fills: small, normal or large (default: the drafter chooses)',
+    { parse: oneOf(DESIGN_SIZES) },
+  ],
+  sandbox: [
+    '--sandbox <mode>',
+    'run agents, commands, set-up and tests in a sandbox: auto (if the platform has one), on or off (default auto)',
+    { parse: oneOf(SANDBOX_MODES) },
+  ],
+  repo: ['--repo <dir>', 'target repository (default: the one around the current directory)'],
+  baseDir: ['--base-dir <dir>', 'state folder (default: .agentos in the repository, or AGENTOS_HOME)'],
+  config: ['--config <file>', 'configuration (default: agentos.yaml in the repository)'],
+  source: ['--source <place>', 'issues: directory, github:owner/name or gitlab:group/name (default: directory)'],
+  database: ['--database <url>', 'the database of the hub (AGENTOS_DATABASE_URL), instead of this machine alone'],
+  until: ['--until <stage>', 'the last stage', { choices: ['lld', 'implement'], absent: ['implement'] }],
+  notify: ['--notify <command>', 'run when the run ends, pauses or needs a person; gets the summary as JSON on stdin'],
+  noNotify: ['--no-notify', 'no desktop notification either (default: on a terminal, if the desktop has them)'],
+  offline: [
+    '--offline',
+    'no model: the recorded tour of agentos demo; any other issue becomes a filled template in DISCUSS',
+  ],
+  again: ['--again', 'implement these items again if they are done, on a new branch from today’s base'],
+  trust: ['--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)'],
+  comment: ['--comment', 'keep one comment on each issue up to date, and labels that show where it stands'],
+  pr: ['--pr', 'push each finished branch and open a pull request for it'],
+  create: ['--create', 'create the reviewed issue where issues come from, unless there is one like it'],
+} as const satisfies Record<string, Flag>;
 
-const SIZES = 'how much of the template a design fills: small, normal or large (default: the drafter chooses)';
-const SANDBOX =
-  'run agents, commands, set-up and tests in a sandbox: auto (if the platform has one), on or off (default auto)';
+/** All flags that several commands share. A flag of one command alone stands with that command in `program.ts`. */
+export const FLAGS = {
+  ...REPEATED,
+  ids: ['--ids <id...>', 'exactly these items (the same as naming them as arguments)'],
+  label: ['--label <label>', 'only issues with this label (default agentos)'],
+  milestone: ['--milestone <title>', 'only issues of this milestone'],
+  assignee: ['--assignee <name>', 'only issues assigned to this person'],
+  query: ['--query <search>', 'only issues that the service’s search finds'],
+  limit: ['--limit <n>', 'at most this many issues', { parse: wholeNumber(1, 1_000_000) }],
+  dryRun: ['--dry-run', 'show the plan; start nothing, write nothing, call no model'],
+  json: ['--json', 'stdout is JSON only: a line per event, the summary last; other output goes to stderr'],
+  quiet: ['--quiet', 'results only', { conflicts: ['verbose'] }],
+  verbose: ['--verbose', 'every step and file'],
+  detach: ['--detach', 'with --database: submit and return; agentos status shows the run'],
+} as const satisfies Record<string, Flag>;
 
-export const BOUND_FLAGS: readonly ConfigFlag[] = [
-  flag('--timeout', 'timeoutMs', DURATION, 'per item, e.g. 30m (default 1h)'),
-  flag('--global-timeout', 'globalTimeoutMs', DURATION, 'for the whole run, e.g. 2h (default: none)'),
-  flag('--idle-timeout', 'idleTimeoutMs', DURATION, 'without any event or output, e.g. 90s (default 5m)'),
-  flag('--max-retries', 'maxRetries', count(0), 'more attempts after a temporary failure (default 3)'),
-  flag('--max-rounds', 'maxRounds', count(1), 'review rounds before a person is asked (default 3)'),
-  flag('--max-cost', 'maxCostUsd', MONEY, 'stop before the run costs more (default: no limit)'),
-  flag('--max-cost-per-item', 'maxCostPerItemUsd', MONEY, 'stop an item before it costs more (default 20)'),
-  flag('--size', 'size', oneOf('<size>', DESIGN_SIZES), SIZES),
-  flag('--sandbox', 'sandbox', oneOf('<mode>', SANDBOX_MODES), SANDBOX),
-];
+export type FlagName = keyof typeof FLAGS;
+type Flags = readonly (FlagName | Flag)[];
 
+export const PLACE = ['repo', 'baseDir', 'config', 'source'] as const;
 /** Which issues `--all` takes from a service. A retry names its items instead. */
-export const SELECT_FLAGS: readonly ConfigFlag[] = [
-  flag('--label', 'label', { argument: '<label>' }, 'only issues with this label (default agentos)'),
-  flag('--milestone', 'milestone', { argument: '<title>' }, 'only issues of this milestone'),
-  flag('--assignee', 'assignee', { argument: '<name>' }, 'only issues assigned to this person'),
-  flag('--query', 'query', { argument: '<search>' }, 'only issues that the service’s search finds'),
-  flag('--limit', 'limit', count(1, 1_000_000), 'at most this many issues'),
-];
-
-const COMMENT = 'keep one comment on each issue up to date, and labels that show where it stands';
-const NONE: ReadonlySet<keyof ConfigFlags> = new Set();
-
-/** For `lld`, `issue`, `implement` and `run`. */
-export function addBatchFlags(command: Command): Command {
-  addItemFlags(command, 'every pending item');
-  addConfigFlags(command, SELECT_FLAGS);
-  return addResumeFlags(command);
-}
-
-/** The flags of a batch without those that choose items: a resumed run knows its items. */
-export function addResumeFlags(command: Command): Command {
-  addServiceFlags(command);
-  addRunFlags(command);
-  return addDatabaseFlag(command).option(
-    '--detach',
-    'with --database: submit and return; agentos status shows the run',
-  );
-}
-
-/** The flags of a batch over all pending items, and when to look again. */
-export function addWatchFlags(command: Command): Command {
-  command
-    .option('--once', 'look once, run what is pending, and exit; for cron')
-    .addOption(
-      new Option('--interval <duration>', 'how often to look for changes').argParser(duration).default(60_000, '60s'),
-    )
-    .option('--max-cost-per-day <usd>', 'start nothing more once all runs of a day have cost this much', money);
-  addConfigFlags(command, SELECT_FLAGS);
-  addServiceFlags(command);
-  addRunFlags(command);
-  return addDatabaseFlag(command);
-}
-
-/** The flags of a batch without those that choose issues: a reaction is about pull requests. */
-export function addReactFlags(command: Command): Command {
-  addItemFlags(command, 'every open pull request that this program opened');
-  command.option('--comment', COMMENT);
-  return addRunFlags(command);
-}
-
-/** Each value of these is a candidate of `eval`. */
-const COMPARED: ReadonlySet<keyof ConfigFlags> = new Set(['drafter', 'reviewer', 'maxRounds'] as const);
-
-export function addEvalFlags(command: Command): Command {
-  addItemFlags(command, 'every past item (the default)');
-  command.option('--prompts <dir>', `use these prompts instead of the repository’s own${REPEATED}`, severalOf(String));
-  return addRunFlags(command, COMPARED);
-}
-
-/** A landing uses these settings: the implementer resolves conflicts. */
-const OF_LANDING: ReadonlySet<keyof ConfigFlags> = new Set([
-  'implementer',
+export const SELECT = ['label', 'milestone', 'assignee', 'query', 'limit'] as const;
+const ROLES = ['drafter', 'reviewer', 'implementer'] as const;
+const BOUNDS = [
   'timeoutMs',
+  'globalTimeoutMs',
   'idleTimeoutMs',
   'maxRetries',
   'maxRounds',
   'maxCostUsd',
   'maxCostPerItemUsd',
+  'size',
   'sandbox',
-] as const);
+] as const;
+/** The flags that override settings of agentos.yaml for one run. */
+export const SETTINGS = [
+  ...ROLES,
+  ...BOUNDS,
+  ...SELECT,
+  'offline',
+  'source',
+  'comment',
+  'pr',
+  'create',
+] as const satisfies (FlagName & keyof ConfigFlags)[];
 
-export function addLandFlags(command: Command): Command {
-  addItemFlags(command, 'every finished branch that is not merged');
-  command
-    .option('--resolve', 'let the implementer resolve conflicts, within the gates of both items (default: report them)')
-    .option('--fetch', 'fetch the default branch of origin first, and start from it if it is newer')
-    .option('--pr', 'push the branch and open a pull request that closes the issues of all its items');
-  addOutputFlags(command, 'show the order and the base; merge nothing, write nothing');
-  addConfigFlags(
-    command,
-    [...BOUND_FLAGS, ...ROLE_FLAGS].filter(({ setting }) => OF_LANDING.has(setting)),
-  );
-  return addPlaceFlags(command);
+const OUTPUT = ['trust', 'json', 'quiet', 'verbose'] as const;
+const RUN = [
+  'parallel',
+  'halt',
+  'dryRun',
+  ...OUTPUT,
+  ...BOUNDS,
+  'notify',
+  'noNotify',
+  ...ROLES,
+  'offline',
+  ...PLACE,
+] as const;
+/** A resumed run knows its items. */
+export const RESUME = ['comment', 'pr', ...RUN, 'database', 'detach'] as const;
+const BATCH = ['ids', all('every pending item'), ...SELECT, ...RESUME] as const;
+/** All pending items, again and again. */
+export const WATCH = [...SELECT, 'comment', 'pr', ...RUN, 'database'] as const;
+
+/** The flags of the commands that run items. */
+export const BATCH_FLAGS: Readonly<Record<PipelineName, Flags>> = {
+  lld: BATCH,
+  issue: ['create', ...BATCH],
+  implement: ['again', ...BATCH],
+  run: ['until', ...BATCH],
+  react: ['ids', all('every open pull request that this program opened'), 'comment', ...RUN],
+  eval: [
+    'ids',
+    all('every past item (the default)'),
+    compared(['--prompts <dir>', 'use these prompts instead of the repository’s own']),
+    ...RUN.flatMap((name): Flags => {
+      if (name === 'implementer') return [];
+      return name === 'drafter' || name === 'reviewer' || name === 'maxRounds' ? [compared(FLAGS[name])] : [name];
+    }),
+  ],
+  land: [
+    'ids',
+    all('every finished branch that is not merged'),
+    ['--resolve', 'let the implementer resolve conflicts, within the gates of both items (default: report them)'],
+    ['--fetch', 'fetch the default branch of origin first, and start from it if it is newer'],
+    ['--pr', 'push the branch and open a pull request that closes the issues of all its items'],
+    ['--dry-run', 'show the order and the base; merge nothing, write nothing'],
+    ...OUTPUT,
+    ...BOUNDS.filter((name) => name !== 'globalTimeoutMs' && name !== 'size'),
+    'implementer',
+    ...PLACE,
+  ],
+};
+
+/** The flag itself, e.g. `--max-cost`. */
+export function wordOf(name: FlagName): string {
+  return FLAGS[name][0].replace(/ .*/, '');
 }
 
-function addItemFlags(command: Command, all: string): void {
-  command.option('--ids <id...>', 'exactly these items (the same as naming them as arguments)').option('--all', all);
+function all(help: string): Flag {
+  return ['--all', help];
 }
 
-/** Without these nothing is written to a service. */
-function addServiceFlags(command: Command): void {
-  command.option('--comment', COMMENT).option('--pr', 'push each finished branch and open a pull request for it');
-}
-
-/** For commands that work on a hub's backlog as well as on this machine alone. */
-export function addDatabaseFlag(command: Command): Command {
-  return addHubDatabaseFlag(command, ', instead of this machine alone');
-}
-
-/** For commands that are about the hub alone. */
-export function addHubDatabaseFlag(command: Command, more = ''): Command {
-  return command.option('--database <url>', `the database of the hub (AGENTOS_DATABASE_URL)${more}`);
-}
-
-function addRunFlags(command: Command, compared = NONE): Command {
-  command
-    .option('--parallel [n]', 'n items at once (bare: 3, or the number of cores if that is less; at most 10)')
-    .option('--halt [n]', 'start nothing new after n failures (bare: 1; default: 3 in a row with the same cause)');
-  addOutputFlags(command, 'show the plan; start nothing, write nothing, call no model');
-  addConfigFlags(command, BOUND_FLAGS, compared);
-  command
-    .option('--notify <command>', 'run when the run ends, pauses or needs a person; gets the summary as JSON on stdin')
-    .option('--no-notify', 'no desktop notification either (default: on a terminal, if the desktop has them)');
-  const roles = compared.size === 0 ? ROLE_FLAGS : ROLE_FLAGS.filter(({ setting }) => compared.has(setting));
-  addConfigFlags(command, roles, compared);
-  command.option(
-    '--offline',
-    'no model: the recorded tour of agentos demo; any other issue becomes a filled template in DISCUSS',
-  );
-  return addPlaceFlags(command);
-}
-
-function addOutputFlags(command: Command, dryRun: string): void {
-  command
-    .option('--dry-run', dryRun)
-    .option('--trust', 'trust the repository’s configuration for this run (agentos trust remembers it)')
-    .option('--json', 'stdout is JSON only: a line per event, the summary last; other output goes to stderr')
-    .option('--quiet', 'results only')
-    .option('--verbose', 'every step and file');
-}
-
-const REPEATED = '; repeat it to compare';
-
-function severalOf<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
-  return (text, before = []) => [...before, parse(text)];
-}
-
-function addConfigFlags(command: Command, flags: readonly ConfigFlag[], compared = NONE): void {
-  for (const { name, argument, help, setting, parse = String } of flags) {
-    const flag = `${name} ${argument}`;
-    if (compared.has(setting)) command.option(flag, help + REPEATED, severalOf(parse));
-    else command.option(flag, help, parse);
-  }
-}
-
-/** For every command that works on a repository. */
-export function addPlaceFlags(command: Command): Command {
-  return command
-    .option('--repo <dir>', 'target repository (default: the one around the current directory)')
-    .option('--base-dir <dir>', 'state folder (default: .agentos in the repository, or AGENTOS_HOME)')
-    .option('--config <file>', 'configuration (default: agentos.yaml in the repository)')
-    .option('--source <place>', 'issues: directory, github:owner/name or gitlab:group/name (default: directory)');
+/** May be given several times: each value is a candidate. */
+function compared([words, help, { parse = String } = {}]: Flag): Flag {
+  const several = (text: string, before: unknown = []): unknown[] => [...(before as unknown[]), parse(text)];
+  return [words, `${help}; repeat it to compare`, { parse: several }];
 }
 
 export function duration(text: string): number {
@@ -219,34 +198,31 @@ export function duration(text: string): number {
   return ms;
 }
 
-function wholeNumber(least: number, most = MOST_ROUNDS_OR_RETRIES): (text: string) => number {
+export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > most) {
-      throw new InvalidArgumentError(`Write a whole number from ${least} to ${most}.`);
-    }
-    return value;
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Write a whole number from ${least} to ${most}.`);
   };
 }
 
-export function port(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value > 65_535) throw new InvalidArgumentError('Write a port from 0 to 65535.');
-  return value;
+/** For a flag that may stand alone: the number may be an item that was meant to stand before it. */
+export function countOf(name: string): (text: string) => number {
+  return (text) => {
+    if (/^\d+$/.test(text) && Number(text) >= 1) return Number(text);
+    throw usageError(`${name} takes a whole number above 0, not "${text}".`, `Write e.g. ${name} 3, or ${name} alone.`);
+  };
 }
 
-function money(text: string): number {
+export function money(text: string): number {
   const value = Number(text.replace(/^\$/, ''));
-  if (!/^\$?\d*\.?\d+$/.test(text) || !(value > 0))
-    throw new InvalidArgumentError('Write an amount in USD above zero, such as 2.50.');
-  return value;
+  if (/^\$?\d*\.?\d+$/.test(text) && value > 0) return value;
+  throw new InvalidArgumentError('Write an amount in USD above zero, such as 2.50.');
 }
 
-/** The action of a command: loads its code when it runs, and sets the exit code that it returns. */
-export function runs<Words extends unknown[]>(
-  load: () => Promise<(...words: Words) => Promise<number>>,
-): (...words: Words) => Promise<void> {
-  return async (...words) => {
-    process.exitCode = await (await load())(...words);
+function oneOf(choices: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (choices.includes(text)) return text;
+    throw new InvalidArgumentError(`Write ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}.`);
   };
 }

@@ -1,23 +1,87 @@
 import { Argument, Command, Option } from 'commander';
-import { usageError } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
 import type { PipelineName } from '../core/paths.ts';
+import examples from './examples.md';
 import {
-  addBatchFlags,
-  addDatabaseFlag,
-  addEvalFlags,
-  addLandFlags,
-  addPlaceFlags,
-  addReactFlags,
-  addResumeFlags,
-  addWatchFlags,
-  port,
-  runs,
+  BATCH_FLAGS,
+  countOf,
+  duration,
+  FLAGS,
+  type Flag,
+  type FlagName,
+  money,
+  PLACE,
+  RESUME,
+  WATCH,
+  wholeNumber,
 } from './flags.ts';
-import { addHubCommands } from './hub-program.ts';
-import { suggestion } from './problem.ts';
 import { version } from './version.ts';
 
-/** The command tree. Actions load their code when they run, so that `--version` and `--help` are fast. */
+type Loader = () => Promise<(...words: never[]) => Promise<number>>;
+
+function batch(name: PipelineName): Loader {
+  return async () => {
+    const { batchCommand } = await import('./commands/batch.ts');
+    return (ids: string[], flags: object) => batchCommand(name, ids, flags);
+  };
+}
+const hub = () => import('./commands/hub.ts');
+
+/** Commands load their code when they run, so that `--version` and `--help` are fast. */
+const LOADERS: Readonly<Record<string, Loader>> = {
+  lld: batch('lld'),
+  issue: batch('issue'),
+  implement: batch('implement'),
+  run: batch('run'),
+  watch: async () => (await import('./commands/watch.ts')).watchCommand,
+  react: batch('react'),
+  land: batch('land'),
+  resume: async () => (await import('./commands/resume.ts')).resumeCommand,
+  decide: async () => (await import('./commands/decide.ts')).decideCommand,
+  check: async () => (await import('./commands/check.ts')).checkCommand,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  ui: async () => (await import('./commands/ui.ts')).uiCommand,
+  report: async () => (await import('./commands/ui.ts')).reportCommand,
+  explain: async () => (await import('./commands/explain.ts')).explainCommand,
+  logs: async () => (await import('./commands/logs.ts')).logsCommand,
+  context: async () => (await import('./commands/explain.ts')).contextCommand,
+  eval: batch('eval'),
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  keys: async () => (await import('./commands/keys.ts')).keysCommand,
+  clean: async () => (await import('./commands/clean.ts')).cleanCommand,
+  trust: async () => (await import('./commands/trust.ts')).trustCommand,
+  hub: async () => (await hub()).hubCommand,
+  'hub machines': async () => (await hub()).machinesCommand,
+  'hub revoke': async () => (await hub()).revokeCommand,
+  worker: async () => (await import('./commands/worker.ts')).workerCommand,
+  'database migrate': async () => (await hub()).migrateCommand,
+  'database check': async () => (await hub()).checkDatabaseCommand,
+  init: async () => (await import('./commands/init.ts')).initCommand,
+  demo: async () => (await import('./commands/demo.ts')).demoCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+  help: async () => helpCommand,
+};
+
+/** What the argument of a command is, by the command, else by the argument. */
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  '[ids...]': 'exactly these items',
+  '[briefs...]': 'exactly these briefs',
+  '<id>': 'the item',
+  '[run]': 'the run (default: the last)',
+  eval: 'only these past items (default: all)',
+  status: 'one run, or the id of one item',
+  check: 'LLDs or reviews; with --audit: runs, or files of runs',
+  'hub revoke': 'its name or id',
+  help: 'the command',
+};
+
+const JSON_OUTPUT: Flag = ['--json', 'print JSON'];
+const OPEN: Flag = ['--open', 'open it in the browser'];
+const HUB = 'the database of the hub (AGENTOS_DATABASE_URL)';
+const HUB_DATABASE: Flag = ['--database <url>', HUB];
+const HUB_STATE = 'state folder (default: .agentos in the current directory, or AGENTOS_HOME)';
+const PORT = wholeNumber(0, 65_535);
+
 export function createProgram(): Command {
   const program = new Command('agentos')
     .description(
@@ -25,7 +89,6 @@ export function createProgram(): Command {
     )
     .version(version)
     .showSuggestionAfterError(false)
-    .configureHelp({ sortSubcommands: false })
     // printProblem prints usage errors, like every other error.
     .configureOutput({ outputError: () => undefined })
     .exitOverride()
@@ -34,281 +97,161 @@ export function createProgram(): Command {
       'after',
       '\nTry it without a key:\n  agentos demo\n\nExamples for a command:\n  agentos help lld\n\nExit codes: 0 success, 1 failed, 2 usage, 3 waits for a person, 75 paused for quota, 130/143 interrupted.',
     );
-
-  const command = (name: string, description: string, examples: string[]): Command =>
-    program
-      .command(name)
-      .description(description)
-      .exitOverride()
-      .showSuggestionAfterError(false)
-      .addHelpText('after', `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}`);
-
-  const until = () =>
-    new Option('--until <stage>', 'the last stage').choices(['lld', 'implement']).default('implement');
-  const batch = (name: PipelineName) =>
-    runs(async () => {
-      const { batchCommand } = await import('./commands/batch.ts');
-      return (ids: string[], flags: unknown) => batchCommand(name, ids, flags);
-    });
-
-  const lld = command('lld', 'turn issues into reviewed low-level designs (LLDs)', [
-    'agentos lld 42                     one issue: issues/42.md becomes docs/lld/LLD-42.md',
-    'agentos lld --all --dry-run        what it would do, and what that could cost at most',
-    'agentos lld --all --parallel 4     four issues at a time',
-    'agentos lld --ids 42 57 --max-rounds 5 --reviewer google:gemini-3.1-pro-preview',
-  ]).argument('[ids...]', 'exactly these issues');
-  addBatchFlags(lld).action(batch('lld'));
-
-  const issue = command('issue', 'turn idea briefs into reviewed issues', [
-    'agentos issue dark-mode            briefs/dark-mode.md becomes the next free issues/<number>.md',
-    'agentos issue --all --parallel 3',
-    'agentos issue dark-mode --create   the reviewed issue is created on GitHub instead',
-  ])
-    .argument('[briefs...]', 'exactly these briefs')
-    .option('--create', 'create the reviewed issue where issues come from, unless there is one like it');
-  addBatchFlags(issue).action(batch('issue'));
-
-  const implement = command('implement', 'turn approved LLDs into tested branches, test first', [
-    'agentos implement 42               docs/lld/LLD-42.md becomes the branch agentos/42-…',
-    'agentos implement --all --parallel 3 --implementer claude-code',
-    'agentos implement --all --dry-run  the order, and which items change the same files',
-    'agentos implement --again 42       implement an item again, from today’s base',
-  ])
-    .argument('[ids...]', 'exactly these items')
-    .option('--again', 'implement these items again if they are done, on a new branch from today’s base');
-  addBatchFlags(implement).action(batch('implement'));
-
-  const run = command('run', 'design and implement: an issue becomes an LLD, then a tested branch', [
-    'agentos run 42                     issues/42.md becomes a tested branch',
-    'agentos run --all --parallel 3     an item in the second stage does not wait for others in the first',
-    'agentos run --all --until lld      only the designs',
-  ])
-    .argument('[ids...]', 'exactly these issues')
-    .addOption(until());
-  addBatchFlags(run).action(batch('run'));
-
-  const watch = command('watch', 'keep running: run pending issues, react to pull requests, and wait for changes', [
-    'agentos watch --parallel 3 --max-cost-per-day 20',
-    'agentos watch --until lld --interval 5m',
-    'agentos watch --source github:owner/name --pr --comment   also react to its pull requests',
-    'agentos watch --once               look once, for cron; exits like a batch command',
-  ]).addOption(until());
-  addWatchFlags(watch).action(runs(async () => (await import('./commands/watch.ts')).watchCommand));
-
-  const react = command('react', 'revise pull requests once, after failed checks, remarks or a moved base', [
-    'agentos react 42                   revises the pull request of 42, pushes it, and answers',
-    'agentos react --all --dry-run      which of all open pull requests need a reaction',
-    'agentos react 42 --max-cost 2',
-  ]).argument('[ids...]', 'exactly these items');
-  addReactFlags(react).action(batch('react'));
-
-  const land = command(
-    'land',
-    'combine finished branches into one, test them together, and say which are in and which are out',
-    [
-      'agentos land --all                 every finished branch that is not merged, as agentos/land-<date>',
-      'agentos land --all --dry-run       the order, and what they are merged onto',
-      'agentos land 42 57 --resolve       the implementer resolves conflicts',
-      'agentos land --all --pr            push it, and open a pull request that closes them all',
-    ],
-  ).argument('[ids...]', 'exactly these items');
-  addLandFlags(land).action(batch('land'));
-
-  const resume = command('resume', 'resume an interrupted or paused run, with its flags and models unless overridden', [
-    'agentos resume                     the last run',
-    'agentos resume 20260102T030405678Z-0a1b2c3d --max-rounds 5',
-  ]).argument('[run]', 'the run (default: the last)');
-  addResumeFlags(resume).action(runs(async () => (await import('./commands/resume.ts')).resumeCommand));
-
-  const decide = command('decide', 'record a decision on an item in DISCUSS; the next run resumes from it', [
-    'agentos decide 42 --approve --reason "the risk is known and small"',
-    'agentos decide 42 --revise "use the clock that is passed in, not the system’s"',
-    'agentos decide 42 --drop --reason "done by 57"',
+  const add = addTo(program);
+  add('lld [ids...]', 'turn issues into reviewed low-level designs (LLDs)', BATCH_FLAGS.lld);
+  add('issue [briefs...]', 'turn idea briefs into reviewed issues', BATCH_FLAGS.issue);
+  add('implement [ids...]', 'turn approved LLDs into tested branches, test first', BATCH_FLAGS.implement);
+  add('run [ids...]', 'design and implement: an issue becomes an LLD, then a tested branch', BATCH_FLAGS.run);
+  add('watch', 'keep running: run pending issues, react to pull requests, and wait for changes', [
+    'until',
+    ['--once', 'look once, run what is pending, and exit; for cron'],
+    ['--interval <duration>', 'how often to look for changes', { parse: duration, absent: [60_000, '60s'] }],
+    ['--max-cost-per-day <usd>', 'start nothing more once all runs of a day have cost this much', { parse: money }],
+    ...WATCH,
   ]);
-  addPlaceFlags(
-    decide
-      .argument('<id>', 'the item')
-      .option('--approve', 'approve it as it is')
-      .option('--revise <what>', 'what to change; the review rounds start again')
-      .option('--drop', 'don’t do it')
-      .option('--reason <why>', 'why; recorded in the lineage and the review log')
-      .option('--json', 'print JSON'),
-  );
-  addDatabaseFlag(decide).action(runs(async () => (await import('./commands/decide.ts')).decideCommand));
-
-  const check = command('check', 'check LLDs, or read reviews and print verdict and findings; offline', [
-    'agentos check docs/lld/LLD-42.md',
-    'agentos check docs/lld/*.md',
-    'agentos check review.md --json',
-    'agentos check --audit              whether the files of the last run were changed since',
-  ]).argument('[files...]', 'LLDs or reviews; with --audit: runs, or files of runs');
-  check
-    .option('--json', 'print an array with one entry per file')
-    .option('--audit', 'verify the hash chains in the events and audit files of runs (default: the last run)')
-    .option('--base-dir <dir>', 'with --audit: the state folder')
-    .option(
-      '--repo <dir>',
-      'repository whose files the paths of an LLD are checked against (default: the one around the file)',
-    )
-    .action(runs(async () => (await import('./commands/check.ts')).checkCommand));
-
-  const status = command('status', 'show where each item of the backlog stands, what it waits for, and the runs', [
-    'agentos status                     every issue, and the latest runs',
-    'agentos status 42                  one item: its files, branch, worktree and last run',
-    'agentos status 20260102T030405678Z-0a1b2c3d',
-    'agentos status --watch             follow the current run, and then the next one',
-    'agentos status --json',
+  add('react [ids...]', 'revise pull requests once, after failed checks, remarks or a moved base', BATCH_FLAGS.react);
+  const landing = 'combine finished branches into one, test them together, and say which are in and which are out';
+  add('land [ids...]', landing, BATCH_FLAGS.land);
+  add('resume [run]', 'resume an interrupted or paused run, with its flags and models unless overridden', RESUME);
+  add('decide <id>', 'record a decision on an item in DISCUSS; the next run resumes from it', [
+    ['--approve', 'approve it as it is'],
+    ['--revise <what>', 'what to change; the review rounds start again'],
+    ['--drop', 'don’t do it'],
+    ['--reason <why>', 'why; recorded in the lineage and the review log'],
+    JSON_OUTPUT,
+    ...PLACE,
+    'database',
   ]);
-  addPlaceFlags(
-    status
-      .argument('[run]', 'one run, or the id of one item')
-      .option('--watch', 'follow runs live, from any terminal')
-      .option('--json', 'print JSON'),
-  );
-  addDatabaseFlag(status).action(runs(async () => (await import('./commands/status.ts')).statusCommand));
-
-  const ui = command('ui', 'serve the dashboard: what needs you, what is running, what happened and why', [
-    'agentos ui                         prints a URL with a token; open it in a browser',
-    'agentos ui --open --read-only',
-    'agentos ui --host 0.0.0.0 --token "$(openssl rand -hex 32)"',
-  ])
-    .option('--port <n>', 'port (default: 7117, or any that is free)', port)
-    .option('--host <address>', 'address to listen on (default: 127.0.0.1; any other needs --token)')
-    .option('--token <token>', 'the token in the URL (default: a new one at each start)')
-    .option('--open', 'open it in the browser')
-    .option('--read-only', 'allow no decisions, starts or stops');
-  addDatabaseFlag(addPlaceFlags(ui)).action(runs(async () => (await import('./commands/ui.ts')).uiCommand));
-
-  const report = command('report', 'write a run as one HTML file, for CI, mails and pull requests', [
-    'agentos report                     the last run; prints the path of the file',
-    'agentos report --open',
-    'agentos report --format md         for a comment, on stdout',
-    'agentos report 20260102T030405678Z-0a1b2c3d --output report.html',
-  ])
-    .argument('[run]', 'the run (default: the last)')
-    .addOption(new Option('--format <format>', 'html or md').choices(['html', 'md']).default('html'))
-    .option('--output <file>', 'the file; - is stdout (default: report.html in the run’s folder; md: stdout)')
-    .option('--open', 'open it in the browser');
-  addPlaceFlags(report).action(runs(async () => (await import('./commands/report.ts')).reportCommand));
-
-  const explain = command('explain', 'say why an item is or is not taken, what it waits for, and what comes next', [
-    'agentos explain 42',
-    'agentos explain 42 --json',
+  add('check [files...]', 'check LLDs, or read reviews and print verdict and findings; offline', [
+    ['--json', 'print an array with one entry per file'],
+    ['--audit', 'verify the hash chains in the events and audit files of runs (default: the last run)'],
+    ['--base-dir <dir>', 'with --audit: the state folder'],
+    ['--repo <dir>', 'repository that the paths of an LLD are checked against (default: the one around the file)'],
   ]);
-  addPlaceFlags(explain.argument('<id>', 'the item').option('--json', 'print JSON')).action(
-    runs(async () => (await import('./commands/explain.ts')).explainCommand),
-  );
-
-  const logs = command('logs', 'print the log of one item', [
-    'agentos logs 42',
-    'agentos logs 42 --follow',
-    'agentos logs 42 --agent',
-  ])
-    .argument('<id>', 'the item')
-    .option('--follow', 'keep printing until the item ends')
-    .addOption(new Option('--agent', 'what agents read, wrote and ran, with the results').conflicts('follow'));
-  addDatabaseFlag(addPlaceFlags(logs)).action(runs(async () => (await import('./commands/logs.ts')).logsCommand));
-
-  const context = command('context', 'show what the models see of the repository for an item, and why', [
-    'agentos context 42',
-    'agentos context 42 --json          which lines of which files, and what is left out',
+  add('status [run]', 'show where each item of the backlog stands, what it waits for, and the runs', [
+    ['--watch', 'follow runs live, from any terminal'],
+    JSON_OUTPUT,
+    ...PLACE,
+    'database',
   ]);
-  addPlaceFlags(context.argument('<id>', 'the issue or brief').option('--json', 'print JSON')).action(
-    runs(async () => (await import('./commands/context.ts')).contextCommand),
-  );
-
-  const evaluate = command('eval', 'replay past items with other models, prompts or bounds, and compare', [
-    'agentos eval --reviewer google:gemini-3.1-pro-preview --reviewer anthropic:claude-opus-5 --dry-run',
-    'agentos eval 42 57 --drafter openai:gpt-6.1-sol --max-rounds 2 --max-rounds 4 --max-cost 5',
-    'agentos eval --reviewer codex --prompts my-prompts --parallel 3',
-  ]).argument('[ids...]', 'only these past items (default: all)');
-  addEvalFlags(evaluate).action(batch('eval'));
-
-  const doctor = command('doctor', 'check git, Node, configuration, keys and folders, and say what to do', [
-    'agentos doctor',
-    'agentos doctor --keys              one cheap call per key, to see which of them work',
+  add('ui', 'serve the dashboard: what needs you, what is running, what happened and why', [
+    ['--port <n>', 'port (default: 7117, or any that is free)', { parse: PORT }],
+    ['--host <address>', 'address to listen on (default: 127.0.0.1; any other needs --token)'],
+    ['--token <token>', 'the token in the URL (default: a new one at each start)'],
+    OPEN,
+    ['--read-only', 'allow no decisions, starts or stops'],
+    ...PLACE,
+    'database',
   ]);
-  addPlaceFlags(
-    doctor
-      .option('--keys', 'try every key with one cheap call')
-      .option('--trust', 'trust the repository’s configuration for this call')
-      .option('--json', 'print JSON'),
-  );
-  addDatabaseFlag(doctor).action(runs(async () => (await import('./commands/doctor.ts')).doctorCommand));
-
-  const keys = command('keys', 'list the keys: ids, state and learned limits; never a secret', [
-    'agentos keys',
-    'agentos keys --json',
+  add('report [run]', 'write a run as one HTML file, for CI, mails and pull requests', [
+    ['--format <format>', 'html or md', { choices: ['html', 'md'], absent: ['html'] }],
+    ['--output <file>', 'the file; - is stdout (default: report.html in the run’s folder; md: stdout)'],
+    OPEN,
+    ...PLACE,
   ]);
-  addDatabaseFlag(addPlaceFlags(keys.option('--json', 'print JSON'))).action(
-    runs(async () => (await import('./commands/keys.ts')).keysCommand),
+  const JSON_PLACE = [JSON_OUTPUT, ...PLACE];
+  add('explain <id>', 'say why an item is or is not taken, what it waits for, and what comes next', JSON_PLACE);
+  add('logs <id>', 'print the log of one item', [
+    ['--follow', 'keep printing until the item ends'],
+    ['--agent', 'what agents read, wrote and ran, with the results', { conflicts: ['follow'] }],
+    ...PLACE,
+    'database',
+  ]);
+  add('context <id>', 'show what the models see of the repository for an item, and why', JSON_PLACE);
+  add('eval [ids...]', 'replay past items with other models, prompts or bounds, and compare', BATCH_FLAGS.eval);
+  add('doctor', 'check git, Node, configuration, keys and folders, and say what to do', [
+    ['--keys', 'try every key with one cheap call'],
+    ['--trust', 'trust the repository’s configuration for this call'],
+    ...JSON_PLACE,
+    'database',
+  ]);
+  add('keys', 'list the keys: ids, state and learned limits; never a secret', [...JSON_PLACE, 'database']);
+  add('clean', 'remove worktrees, checkpoints and old runs that are safe to remove; say what is kept and why', [
+    ['--dry-run', 'say what would be removed, and remove nothing'],
+    ['--caches', 'remove the caches of package managers and compilers too', { conflicts: ['discard'] }],
+    ['--discard <id...>', 'only delete the implementations of these items, with all their files'],
+    ['--yes', 'with --discard: delete finished implementations without asking'],
+    ...JSON_PLACE,
+  ]);
+  const claims =
+    'show what the repository’s configuration would run, redirect or hand over, and remember that you trust it';
+  add('trust', claims, [['--revoke', 'no longer trust it'], ...PLACE]);
+  const addToHub = addTo(
+    add('hub', 'serve several machines: one backlog, the keys and the repository', [
+      ['--database <url>', `${HUB}; without it the hub starts one`],
+      ['--host <address>', 'listen on this address only', { absent: ['0.0.0.0'] }],
+      ['--port <n>', 'listen on this port', { parse: PORT, absent: [7477] }],
+      ['--address <url...>', 'URLs at which machines reach it (default: the addresses of this machine)'],
+      ['--tls-cert <file>', 'its certificate (default: generated at the first start)'],
+      ['--tls-key <file>', 'the key of that certificate'],
+      ['--repo <dir>', 'serve a dashboard with the runs of this repository from all checkouts'],
+      [
+        '--lease <duration>',
+        'how long a machine without a connection keeps its items',
+        { parse: duration, absent: [45_000, '45s'] },
+      ],
+      ['--base-dir <dir>', HUB_STATE],
+      ['--config <file>', 'keys, limits and endpoints (default: from the environment alone)'],
+    ]),
   );
-
-  const clean = command(
-    'clean',
-    'remove worktrees, checkpoints and old runs that are safe to remove; say what is kept and why',
-    [
-      'agentos clean --dry-run',
-      'agentos clean',
-      'agentos clean --discard 42         delete the implementation of 42, to start over; asks if it is finished',
-    ],
-  );
-  addPlaceFlags(
-    clean
-      .option('--dry-run', 'say what would be removed, and remove nothing')
-      .option('--caches', 'remove the caches of package managers and compilers too')
-      .option('--discard <id...>', 'only delete the implementations of these items, with all their files')
-      .option('--yes', 'with --discard: delete finished implementations without asking')
-      .option('--json', 'print JSON'),
-  ).action(runs(async () => (await import('./commands/clean.ts')).cleanCommand));
-
-  const trust = command(
-    'trust',
-    'show what the repository’s configuration would run, redirect or hand over, and remember that you trust it',
-    ['agentos trust', 'agentos trust --revoke'],
-  );
-  addPlaceFlags(trust.option('--revoke', 'no longer trust it')).action(
-    runs(async () => (await import('./commands/trust.ts')).trustCommand),
-  );
-
-  addHubCommands(command);
-
-  const init = command('init', 'write a commented agentos.yaml', ['agentos init', 'agentos init --print']);
-  init
-    .option('--print', 'print it instead of writing it')
-    .option('--repo <dir>', 'target repository (default: the one around the current directory)')
-    .action(runs(async () => (await import('./commands/init.ts')).initCommand));
-
-  command('demo', 'take the tour on a sample repository, with recorded replies: no key, no network', [
-    'agentos demo',
-    'agentos demo --dir /tmp/tour',
-  ])
-    .option('--dir <dir>', 'the folder for the sample repository', 'agentos-demo')
-    .action(runs(async () => (await import('./commands/demo.ts')).demoCommand));
-
-  command('completion', 'print a shell completion script', [
-    'source <(agentos completion bash)',
-    'agentos completion zsh > "${fpath[1]}/_agentos"',
-    'agentos completion fish | source',
-  ])
+  addToHub('machines', 'list the machines that have joined', [JSON_OUTPUT, HUB_DATABASE]);
+  addToHub('revoke <machine>', 'refuse a machine, and give its items to others', [HUB_DATABASE]);
+  add('worker', 'work on the hub’s backlog from this machine; needs no key and no checkout', [
+    HUB_DATABASE,
+    ['--parallel [n]', 'n items at once (default: the number of cores; at most 10)', { parse: countOf('--parallel') }],
+    ['--tag <tag...>', 'what this machine has; items may need it'],
+    ['--name <name>', 'its name in agentos hub machines (default: its host name)'],
+    ['--base-dir <dir>', HUB_STATE],
+  ]);
+  const addToDatabase = addTo(add('database', 'migrate or check the database schema of a hub'));
+  addToDatabase('migrate', 'migrate to the version that this program needs', [HUB_DATABASE]);
+  addToDatabase('check', 'say whether this program can work with it', [JSON_OUTPUT, HUB_DATABASE]);
+  add('init', 'write a commented agentos.yaml', [['--print', 'print it instead of writing it'], 'repo']);
+  add('demo', 'take the tour on a sample repository, with recorded replies: no key, no network', [
+    ['--dir <dir>', 'the folder for the sample repository', { absent: ['agentos-demo'] }],
+  ]);
+  add('completion', 'print a shell completion script')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
-    .action(async (shell: 'bash' | 'zsh' | 'fish') => {
-      const { completionScript } = await import('./commands/completion.ts');
-      process.stdout.write(completionScript(shell, program));
-    });
-
-  command('help', 'show help for a command', ['agentos help', 'agentos help lld'])
-    .argument('[command]', 'the command')
-    .action((name: string | undefined) => {
-      const wanted = name === undefined ? program : program.commands.find((candidate) => candidate.name() === name);
-      if (wanted) wanted.help();
-      const names = program.commands.map((candidate) => candidate.name());
-      const told = suggestion(name ?? '', names);
-      throw usageError(
-        `Unknown command '${name}'.`,
-        told === null ? 'See: agentos --help' : `${told} See: agentos --help`,
-      );
-    });
-
+    .argument('[words...]', 'for the script itself: the command line so far');
+  add('help [command]', 'show help for a command');
   return program;
+}
+
+/** Adds a command with its examples, its argument, its flags, and its loader. */
+function addTo(parent: Command) {
+  return (words: string, does: string, flags: readonly (FlagName | Flag)[] = []): Command => {
+    const [name = '', argument] = words.split(' ');
+    const path = parent.parent === null ? name : `${parent.name()} ${name}`;
+    const command = parent.command(name).description(does);
+    const own = examples.split('\n').filter((line) => new RegExp(`agentos ${path}\\b`).test(line));
+    if (own.length > 0) command.addHelpText('after', ['\nExamples:', ...own].join('\n  '));
+    if (argument !== undefined) command.argument(argument, ARGUMENTS[path] ?? ARGUMENTS[argument]);
+    for (const flag of flags) command.addOption(optionOf(flag));
+    const load = LOADERS[path];
+    if (load !== undefined)
+      command.action(async (...given: unknown[]) => {
+        // The parser takes the flag of `hub machines --database …` for one of the hub's own.
+        const words = [...given.slice(0, -2), command.optsWithGlobals(), parent] as never[];
+        process.exitCode = await (await load())(...words);
+      });
+    return command;
+  };
+}
+
+function optionOf(flag: FlagName | Flag): Option {
+  const [words, help, reading = {}]: Flag = typeof flag === 'string' ? FLAGS[flag] : flag;
+  const option = new Option(words, help).conflicts(reading.conflicts ?? []);
+  if (reading.choices !== undefined) option.choices(reading.choices);
+  if (reading.parse !== undefined) option.argParser(reading.parse);
+  if (reading.absent !== undefined) option.default(...reading.absent);
+  if (typeof flag === 'string' && !option.negate) option.attributeName = () => flag;
+  return option;
+}
+
+/** `help lld` is `lld --help`; a name that is not a command is refused like everywhere else. */
+async function helpCommand(name: string | undefined, _flags: object, program: Command): Promise<number> {
+  if (name === undefined) program.help();
+  const isKnown = program.commands.some((command) => command.name() === name);
+  await program.parseAsync(isKnown ? [name, '--help'] : [name], { from: 'user' });
+  return EXIT.ok;
 }

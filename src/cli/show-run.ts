@@ -1,158 +1,158 @@
+import { systemClock } from '../core/clock.ts';
 import { toErrorRecord } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
 import { EXIT } from '../core/exit-code.ts';
-import { definedOnly, shownJson } from '../core/json.ts';
-import { withoutFlags } from '../core/lines.ts';
+import { createMask } from '../core/mask.ts';
 import type { Plan } from '../core/plan.ts';
+import type { Secret } from '../core/secret.ts';
 import type { Summary } from '../core/summary.ts';
 import { checkoutOf } from '../git/repository.ts';
-import { wantsLiveRegion } from '../output/live-region.ts';
-import { createRunOutput, type RunOutput } from '../output/run-output.ts';
+import { consoleSubscriber } from '../output/event-lines.ts';
+import { createLiveRegion } from '../output/live-region.ts';
+import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
 import { type Guide, printSummary } from '../output/summary.ts';
+import { createTerminal, type Terminal, wantsLiveRegion } from '../output/terminal.ts';
 import type { Pipeline } from '../run/pipeline.ts';
 import type { Project } from '../run/project.ts';
 import { type RunOptions, runPlan } from '../run/run.ts';
 import type { Interruption } from '../run/stops.ts';
-import { watchInterrupts } from './interrupt.ts';
-import { printProblem } from './problem.ts';
-import type { BatchRequest } from './request.ts';
+import { printJsonLine, printProblem } from './print.ts';
+import { type BatchFlags, type BatchRequest, retryFlagsOf } from './request.ts';
 import { version } from './version.ts';
 
-export function outputFor(project: Project, { json, dryRun, level }: BatchRequest): RunOutput {
-  return createRunOutput({
-    stream: json ? process.stderr : process.stdout,
-    env: process.env,
-    secrets: project.secrets(),
-    level,
-    live: !json && !dryRun,
-  });
+/** Everything people see of a run: events as lines, the output of workers, and on a terminal a live region below. */
+interface RunOutput {
+  terminal: Terminal;
+  subscriber: Subscriber;
+  /** For events of the past: they update the live region and print no line. */
+  replay: Subscriber;
+  /** For the output of workers; `onLine` is called with each line. */
+  prefixer: RunOptions['prefixer'];
+  /** Removes the live region; lines can still be printed. */
+  close(): void;
 }
 
-/** Prints a value as one line on stdout. */
-export function jsonPrinter({ mask }: Project): (value: unknown) => void {
-  return (value) => {
-    process.stdout.write(`${mask(shownJson(value))}\n`);
+/** With `json`, stdout is for JSON, and people's output goes to stderr. */
+export function createRunOutput(
+  secrets: readonly Secret[],
+  { json = false, quiet = false, verbose = false }: Pick<BatchFlags, 'json' | 'quiet' | 'verbose'>,
+): RunOutput {
+  const stream = json ? process.stderr : process.stdout;
+  const level = quiet ? 'quiet' : verbose ? 'verbose' : 'normal';
+  const mask = createMask(secrets);
+  const masked = { mask: secrets.map((secret) => secret.reveal()) };
+  if (json || !wantsLiveRegion(stream, process.env, quiet)) {
+    const terminal = createTerminal(mask, stream);
+    return {
+      terminal,
+      subscriber: consoleSubscriber(terminal, level),
+      replay: () => undefined,
+      prefixer: (onLine) => new OutputPrefixer({ ...sinkOf(stream), ...masked, colour: terminal.colour, onLine }),
+      close: () => undefined,
+    };
+  }
+  // Durations must not change when the date is set.
+  const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
+  const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
+  const region = createLiveRegion({ stream, env: process.env, now, mask });
+  // The region shows the steps; only lines worth keeping scroll past it.
+  const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
+  return {
+    terminal: region,
+    subscriber: (event) => {
+      region.subscriber({ ...event, at: new Date(now()).toISOString() });
+      lines(event);
+    },
+    replay: region.subscriber,
+    prefixer: (onLine) => {
+      const write = (chunk: Buffer): void => region.line(String(chunk).replace(/\n$/, ''));
+      return new OutputPrefixer({ write, ...masked, colour: region.colour, onLine });
+    },
+    close: () => region.close(),
   };
 }
 
-interface ShownRun {
-  project: Project;
-  request: BatchRequest;
-  output: RunOutput;
-  subscriber?: Subscriber;
+/** Its summary; left: it continues at the hub and is no longer followed; failed: as a whole, and the error was printed. */
+type RunEnd = Summary | 'left' | 'failed';
+
+export function exitCodeOfEnd(end: RunEnd): number {
+  if (end === 'left') return EXIT.ok;
+  return end === 'failed' ? EXIT.failed : end.exitCode;
 }
 
-interface RunToShow extends ShownRun {
+interface PlannedRun {
+  project: Project;
   pipeline: Pipeline;
   plan: Plan;
+  request: BatchRequest;
   /** The run that this one resumes, if any. */
   resumes: string | null;
   interrupt: Interruption;
+  subscriber?: Subscriber;
 }
 
-/** `left`: the run continues at the hub and is no longer followed. */
-type RunEnd = Summary | 'left';
-
-/** Runs a plan and shows it; null: the run failed as a whole, and the error was printed. Closes its output. */
-export function runPlanned(run: RunToShow): Promise<RunEnd | null> {
-  const { project, pipeline, plan, request, resumes, interrupt, output } = run;
-  return showRun(run, async (subscribers) => {
+/** Runs a plan and shows it. */
+export function runPlanned(run: PlannedRun): Promise<RunEnd> {
+  const { project, pipeline, plan, request, resumes, interrupt, subscriber } = run;
+  const { flags, settings, asked, workers, database, evaluation, landing } = request;
+  const { json = false, halt = null, until, again, detach = false, notify } = flags;
+  return showRun(project, request, async ({ terminal, prefixer }, subscribers) => {
     const options: RunOptions = {
       project,
       pipeline,
       plan,
       request: {
-        parallel: request.parallel.asked,
-        haltAfter: request.haltAfter,
-        config: request.config,
+        parallel: asked,
+        haltAfter: halt === true ? 1 : halt,
+        config: settings,
         all: request.ids === 'all',
-        ...definedOnly({ until: request.until, evaluation: request.evaluation, landing: request.landing }),
-        ...(request.again ? { again: true } : {}),
+        until,
+        evaluation,
+        landing,
+        again,
       },
       resumes,
-      retryFlags: retryFlagsFor(pipeline, request),
+      retryFlags: retryFlagsOf(pipeline.name, request),
       interrupt,
       notify: {
-        command: request.notify || null,
-        desktop: request.notify !== false && !request.json && wantsLiveRegion(process.stdout, process.env, false),
+        command: notify || null,
+        desktop: notify !== false && !json && wantsLiveRegion(process.stdout, process.env),
       },
-      warnLate: (text) => output.terminal.line(`[COORDINATOR] ${text}`),
-      subscribers,
-      prefixer: output.prefixer,
+      warnLate: (text) => terminal.line(`[COORDINATOR] ${text}`),
+      subscribers: [...subscribers, ...(subscriber === undefined ? [] : [subscriber])],
+      prefixer,
       version,
     };
-    return request.database === null ? runPlan(options) : submitAndFollow(options, request, request.database);
+    if (database === null) return runPlan(options);
+    const { runAtHub } = await import('./at-hub.ts');
+    // Without the flag: as many as its machines take.
+    return runAtHub(options, database, { detach, parallel: flags.parallel === undefined ? null : workers });
   });
 }
 
-/** `react` lacks some flags of `watch` and `resume`, which can run it too. It always pushes. */
-function retryFlagsFor({ name }: Pipeline, { retryFlags }: BatchRequest): string[] {
-  if (name !== 'react') return retryFlags;
-  return withoutFlags(retryFlags, new Set(['--until'])).filter((word) => word !== '--pr');
-}
-
-async function submitAndFollow(
-  options: RunOptions,
-  { parallel, detach }: BatchRequest,
-  databaseUrl: string,
-): Promise<RunEnd> {
-  const [{ openHubConnection }, { runOnHub }] = await Promise.all([
-    import('../hub/submitter.ts'),
-    import('../run/hub/hub-run.ts'),
-  ]);
-  const { project } = options;
-  const connection = await openHubConnection({ databaseUrl, base: project.paths.base, version });
-  try {
-    return (await runOnHub(options, { connection, detach, parallel: parallel.limit })) ?? 'left';
-  } finally {
-    await connection.close();
-  }
-}
-
-/** Follows a run at the hub to its end; returns the exit code. Undefined: the hub does not know the run. */
-export async function followToTheEnd(
+/** Shows a run while it is worked on, and its summary. `work` returns null if there was nothing to work on. */
+export async function showRun<End extends RunEnd | null>(
   project: Project,
-  request: BatchRequest,
-  work: (interrupt: Interruption, subscribers: Subscriber[]) => Promise<Summary | null | undefined>,
-): Promise<number | undefined> {
-  const output = outputFor(project, request);
-  const interrupt = watchInterrupts();
-  try {
-    const end = await showRun({ project, request, output }, async (subscribers) => {
-      const summary = await work(interrupt, subscribers);
-      return summary === null ? 'left' : summary;
-    });
-    return end === undefined ? undefined : exitCodeOfEnd(end);
-  } finally {
-    interrupt.dispose();
-    output.close();
-  }
-}
-
-export function exitCodeOfEnd(end: RunEnd | null): number {
-  if (end === 'left') return EXIT.ok;
-  return end?.exitCode ?? EXIT.failed;
-}
-
-/** Shows a run while it is worked on, and its summary. */
-async function showRun<End extends RunEnd | undefined>(
-  { project, request, output, subscriber }: ShownRun,
-  work: (subscribers: Subscriber[]) => Promise<End>,
-): Promise<End | null> {
+  { flags }: BatchRequest,
+  work: (output: RunOutput, subscribers: Subscriber[]) => Promise<End>,
+): Promise<End | 'failed'> {
+  const { mask } = project;
+  const output = createRunOutput(project.secrets(), flags);
+  const { terminal } = output;
   let isStarted = false;
   const noteStart: Subscriber = (event) => {
     isStarted ||= event.type === 'run-started';
   };
-  const printJson = request.json ? jsonPrinter(project) : null;
+  const printEvent: Subscriber = (event) => void printJsonLine(event, mask);
   try {
-    const end = await work([noteStart, output.subscriber, subscriber ?? [], printJson ?? []].flat());
+    const end = await work(output, [noteStart, output.subscriber, ...(flags.json ? [printEvent] : [])]);
     output.close();
     if (end === 'left') {
-      output.terminal.line('The run continues at the hub. See: agentos status, or follow it with: agentos resume');
-      printJson?.({ detached: true });
-    } else if (end !== undefined) {
-      printSummary(output.terminal, end, await guideOf(project, request, end));
-      printJson?.(end);
+      terminal.line('The run continues at the hub. See: agentos status, or follow it with: agentos resume');
+      if (flags.json) printJsonLine({ detached: true }, mask);
+    } else if (end !== null && end !== 'failed') {
+      printSummary(terminal, end, await guideOf(project, flags, end));
+      if (flags.json) printJsonLine(end, mask);
     }
     return end;
   } catch (error) {
@@ -160,18 +160,20 @@ async function showRun<End extends RunEnd | undefined>(
     if (!isStarted) throw error;
     output.close();
     printProblem(toErrorRecord(error).problem);
-    return null;
+    return 'failed';
+  } finally {
+    output.close();
   }
 }
 
-async function guideOf({ git, placeFlags }: Project, { config }: BatchRequest, summary: Summary): Promise<Guide> {
+async function guideOf(
+  { git, placeFlags }: Project,
+  { offline = false }: BatchFlags,
+  summary: Summary,
+): Promise<Guide> {
   const hasBranch = summary.items.some(
     ({ workflow, status }) => (workflow === 'implement' || workflow === 'land') && status === 'succeeded',
   );
-  return {
-    place: placeFlags,
-    offline: config.offline ?? false,
-    // Without the name of the checkout's branch only these lines are missing.
-    checkout: hasBranch ? await checkoutOf(git).catch(() => null) : null,
-  };
+  // Without the name of the checkout's branch only these lines are missing.
+  return { place: placeFlags, offline, checkout: hasBranch ? await checkoutOf(git).catch(() => null) : null };
 }

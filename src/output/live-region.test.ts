@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AgentosEvent } from '../core/events.ts';
-import { createLiveRegion, type LiveRegion, wantsLiveRegion } from './live-region.ts';
+import { createLiveRegion, type LiveRegion } from './live-region.ts';
 
 const HIDDEN = '\u001B[?25l';
 const SHOWN = '\u001B[?25h';
@@ -153,19 +153,5 @@ describe('the end', () => {
     const { stream, region } = open();
     expect(() => stream.emit('error', Object.assign(new Error('no'), { code: 'EBADF' }))).toThrow('no');
     region.close();
-  });
-});
-
-describe('is wanted', () => {
-  const stream = new TestTerminal();
-  test('on a terminal', () => {
-    expect(wantsLiveRegion(stream, { TERM: 'xterm' }, false)).toBe(true);
-    expect(wantsLiveRegion(stream, { TERM: 'xterm', CI: 'false', NO_COLOR: '1' }, false)).toBe(true);
-  });
-  test('not in a pipe, a dumb terminal or CI, and not with --quiet', () => {
-    expect(wantsLiveRegion(new PassThrough(), {}, false)).toBe(false);
-    expect(wantsLiveRegion(stream, { TERM: 'dumb' }, false)).toBe(false);
-    expect(wantsLiveRegion(stream, { CI: 'true' }, false)).toBe(false);
-    expect(wantsLiveRegion(stream, {}, true)).toBe(false);
   });
 });

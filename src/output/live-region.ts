@@ -1,13 +1,10 @@
-import type { Writable } from 'node:stream';
 import { systemCode } from '../core/errors.ts';
 import type { Subscriber } from '../core/events.ts';
+import type { Environment } from '../core/keys.ts';
 import { progressOf } from '../core/progress.ts';
 import { foldEvent, newRunState } from '../core/run-state.ts';
 import { renderRows } from './live-rows.ts';
-import { shownLine, type Terminal, wantsColour } from './terminal.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
-type TerminalStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
+import { shownLine, type Terminal, type TerminalStream, wantsColour } from './terminal.ts';
 
 /** A terminal whose lines scroll above a region that is redrawn as things change. */
 export interface LiveRegion extends Terminal {
@@ -42,13 +39,6 @@ const PLAIN = '\u001B[0m';
 /** Terminals that know these show everything between them at once; others ignore them. */
 const FRAME_START = '\u001B[?2026h';
 const FRAME_END = '\u001B[?2026l';
-
-/** Only for a person at a terminal: not for files, pipes, CI logs, or `--quiet`. */
-export function wantsLiveRegion(stream: TerminalStream, env: Environment, quiet: boolean): boolean {
-  const ci = env['CI'];
-  const isBuildServer = ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
-  return stream.isTTY === true && env['TERM'] !== 'dumb' && !isBuildServer && !quiet;
-}
 
 /**
  * Between frames the cursor is parked, hidden, at the start of the region. So to remove the region, everything from the cursor on is

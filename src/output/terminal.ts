@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { sha256 } from '../core/hash.ts';
+import type { Environment } from '../core/keys.ts';
 import { UNSEEN, withoutSequences } from '../core/lines.ts';
 
 /** A stream for people. It has colour only on a terminal, or when forced. */
@@ -8,7 +9,7 @@ export interface Terminal {
   readonly colour: boolean;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type TerminalStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
 
 export function wantsColour(env: Environment, isTerminal: boolean): boolean {
   const forced = env['FORCE_COLOR'];
@@ -18,9 +19,9 @@ export function wantsColour(env: Environment, isTerminal: boolean): boolean {
 }
 
 export function createTerminal(
-  stream: Writable & { isTTY?: boolean },
-  env: Environment,
-  mask: (text: string) => string,
+  mask = (text: string): string => text,
+  stream: TerminalStream = process.stdout,
+  env: Environment = process.env,
 ): Terminal {
   return {
     colour: wantsColour(env, stream.isTTY === true),
@@ -28,6 +29,13 @@ export function createTerminal(
       stream.write(`${mask(shownLine(text))}\n`);
     },
   };
+}
+
+/** Only for a person at a terminal: not for files, pipes, CI logs, or `--quiet`. */
+export function wantsLiveRegion(stream: TerminalStream, env: Environment, quiet = false): boolean {
+  const ci = env['CI'] ?? '';
+  const isBuildServer = !['', '0', 'false'].includes(ci);
+  return stream.isTTY === true && env['TERM'] !== 'dumb' && !isBuildServer && !quiet;
 }
 
 const CODES = { dim: 2, red: 31, green: 32, yellow: 33, bold: 1 } as const;

@@ -24,10 +24,10 @@ import { wordingOf } from '../core/wording.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { workedOnBy } from '../process/lock.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
+import { openEventFiles } from './event-files.ts';
 import type { Notifier, NotifySettings } from './notify.ts';
 import { isOpen, type Pipeline, stageAfter, stageOf, stagesAhead } from './pipeline.ts';
 import { discardCommand, type Project } from './project.ts';
-import { openRunFiles } from './run-files.ts';
 import { endedAlready } from './run-items.ts';
 import type { OpenPublisher, Publisher } from './services/publish.ts';
 import type { Interruption } from './stops.ts';
@@ -70,7 +70,7 @@ export interface Emitter {
 
 export interface Recording {
   emitter: Emitter;
-  files: ReturnType<typeof openRunFiles>;
+  files: ReturnType<typeof openEventFiles>;
   /** Undefined: nothing is written to services. */
   publisher: Publisher | undefined;
   /** The stage that an item is in; null: unknown item. */
@@ -95,7 +95,7 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
   const startedMs = systemClock.now();
   const state = newRunState(plan.items);
   const emitter = createEmitter(state, pipeline, paths.repository);
-  const files = openRunFiles(runPaths, {
+  const files = openEventFiles(runPaths, {
     mask,
     onFault({ path, reason }) {
       if (run.onDiskFault !== undefined && isDiskReason(reason)) run.onDiskFault(path, reason);

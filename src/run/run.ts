@@ -7,7 +7,7 @@ import { labelOf } from '../core/paths.ts';
 import { cycleNote, replacementLines } from '../core/plan.ts';
 import type { Summary } from '../core/summary.ts';
 import { wordingOf } from '../core/wording.ts';
-import type { RunOutput } from '../output/run-output.ts';
+import type { OutputPrefixer, OutputPrefixerOptions } from '../output/prefixer.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
 import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
@@ -43,7 +43,7 @@ export interface RunOptions extends PlannedRun {
   /** The run that this one resumes, if any. */
   resumes: string | null;
   /** Shows what workers print, and passes each line on. */
-  prefixer: RunOutput['prefixer'];
+  prefixer: (onLine: NonNullable<OutputPrefixerOptions['onLine']>) => OutputPrefixer;
   version: string;
 }
 

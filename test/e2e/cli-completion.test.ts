@@ -1,10 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../support/folder.ts';
 import { ISSUE } from '../support/models.ts';
-import { agentos } from '../support/program.ts';
+import { agentos, PROJECT } from '../support/program.ts';
 import { testRepository } from '../support/repository.ts';
+
+/** The script asks the program. */
+const WITH_AGENTOS = { PATH: `${join(PROJECT, 'bin')}${delimiter}${process.env['PATH']}`, HOME: '/nonexistent' };
 
 const installed = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined;
 
@@ -24,7 +27,7 @@ test('bash completes commands, flags, values and ids, wherever in the repository
         'bash',
         ...words,
       ],
-      { cwd: join(repository.root, 'src'), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
+      { cwd: join(repository.root, 'src'), env: WITH_AGENTOS, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
     )
       .split('\n')
       .filter((word) => word !== '');
@@ -47,16 +50,19 @@ test('bash completes commands, flags, values and ids, wherever in the repository
   expect(await repository.list('src')).toEqual(['main.js']);
 });
 
-test.each(['zsh', 'fish'])('the completion for %s knows every command and flag', async (shell) => {
+test.each([
+  ['zsh', ':'],
+  ['fish', '\t'],
+])('the completion for %s knows every command and flag, with what they do', async (shell, between) => {
   const cwd = await testFolder();
-  const { code, stdout } = await agentos(['completion', shell], { cwd });
-  expect(code).toBe(0);
+  const [commands, run, logs] = await Promise.all(
+    [[''], ['run', '--'], ['logs', '--']].map((words) => agentos(['completion', shell, '--', ...words], { cwd })),
+  );
   for (const word of [
     'lld',
     'issue',
     'implement',
     'run',
-    'until',
     'resume',
     'check',
     'status',
@@ -65,9 +71,41 @@ test.each(['zsh', 'fish'])('the completion for %s knows every command and flag',
     'init',
     'demo',
     'completion',
-    'max-cost-per-item',
-    'follow',
   ])
-    expect(stdout).toContain(word);
-  if (installed(shell)) execFileSync(shell, ['-n'], { input: stdout });
+    expect(commands?.stdout).toContain(`\n${word}${between}`.trimStart());
+  expect(run?.stdout).toContain(`--until${between}the last stage\n`);
+  expect(run?.stdout).toContain(`--max-cost-per-item${between}`);
+  expect(logs?.stdout).toContain(`--follow${between}`);
+});
+
+/** The completion function of zsh with its surroundings played: what it offers, each word with what it does. */
+const IN_ZSH = `
+_describe() { print -l -- "\${(@P)2}" }
+_files() { print files }
+words=(agentos "$@"); CURRENT=$(( $# + 1 )); _agentos
+`;
+
+test.skipIf(!installed('zsh'))('zsh completes what it is told', async () => {
+  const { stdout: script } = await agentos(['completion', 'zsh'], { cwd: await testFolder() });
+  const complete = (...words: string[]): string[] =>
+    execFileSync('zsh', ['-f', '-c', `compdef() { }\n${script}${IN_ZSH}`, 'zsh', ...words], {
+      encoding: 'utf8',
+      env: WITH_AGENTOS,
+    }).split('\n');
+  expect(complete('ll')[0]).toMatch(/^lld:turn issues/);
+  expect(complete('lld', '--off')[0]).toMatch(/^--offline:no model: /);
+  expect(complete('completion', 'z')[0]).toBe('zsh:');
+  expect(complete('lld', '--repo', '')[0]).toBe('files');
+});
+
+test.skipIf(!installed('fish'))('fish completes what it is told', async () => {
+  const { stdout: script } = await agentos(['completion', 'fish'], { cwd: await testFolder() });
+  const complete = (line: string): string[] =>
+    execFileSync('fish', ['--no-config', '-c', `${script}\ncomplete -C '${line}'`], {
+      encoding: 'utf8',
+      env: WITH_AGENTOS,
+    }).split('\n');
+  expect(complete('agentos ll')[0]).toMatch(/^lld\t/);
+  expect(complete('agentos lld --off')[0]).toMatch(/^--offline\t/);
+  expect(complete('agentos completion z')[0]).toBe('zsh');
 });

@@ -1,70 +1,63 @@
 import { resolve } from 'node:path';
+import type { ConfigFlags } from '../../core/config.ts';
 import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import type { PipelineName } from '../../core/paths.ts';
 import { countsOf, type Summary } from '../../core/summary.ts';
 import { printPlan } from '../../output/plan.ts';
-import { printable } from '../../output/terminal.ts';
+import { createTerminal, printable } from '../../output/terminal.ts';
 import type { EvalRequest } from '../../run/batches/eval-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { sweep } from '../../run/prepare-run.ts';
 import type { Project } from '../../run/project.ts';
-import { SELECT_FLAGS } from '../flags.ts';
-import { watchInterrupts } from '../interrupt.ts';
-import { hideSecrets, projectOf } from '../place.ts';
-import { type BatchRequest, parseBatchFlags } from '../request.ts';
-import { exitCodeOfEnd, jsonPrinter, outputFor, runPlanned } from '../show-run.ts';
-import { requireTrust } from './trust.ts';
+import { watchInterrupts } from '../own-process.ts';
+import { hideSecrets, projectOf, requireTrust } from '../place.ts';
+import { printJsonLine } from '../print.ts';
+import { type BatchFlags, type BatchRequest, refuseOffline, requestOf, selected, selectingFlags } from '../request.ts';
+import { exitCodeOfEnd, runPlanned } from '../show-run.ts';
 
 /** `agentos lld`, `issue`, `implement`, `run`, `react`, `land` and `eval`. */
-export async function batchCommand(name: PipelineName, positional: string[], rawFlags: unknown): Promise<number> {
-  return runBatch(name, await requestFor(name, positional, rawFlags));
+export async function batchCommand(name: PipelineName, words: string[], flags: object): Promise<number> {
+  return runBatch(name, await requestFor(name, words, flags));
 }
 
-async function requestFor(name: PipelineName, positional: string[], rawFlags: unknown): Promise<BatchRequest> {
+async function requestFor(name: PipelineName, words: string[], flags: object): Promise<BatchRequest> {
   switch (name) {
     case 'eval':
-      return evalRequest(positional, rawFlags as EvalFlags);
+      return evalRequest(words, flags as EvalFlags);
     case 'land': {
-      const { resolve: mayResolve = false, fetch = false } = rawFlags as { resolve?: boolean; fetch?: boolean };
-      const request = parseBatchFlags(name, positional, rawFlags);
+      const { resolve: mayResolve = false, fetch = false } = flags as { resolve?: boolean; fetch?: boolean };
       // The ids name branches; the landing is one item.
-      return { ...request, ids: 'all', landing: { ids: request.ids, resolve: mayResolve, fetch } };
+      const landing = { ids: selected(name, words, flags), resolve: mayResolve, fetch };
+      return { ...requestOf(name, 'all', flags), landing };
     }
     case 'react':
       // A reaction always pushes and answers.
-      return parseBatchFlags(name, positional, { ...(rawFlags as object), pr: true });
+      return requestOf(name, selected(name, words, flags), { ...flags, pr: true });
     default:
-      return parseBatchFlags(name, positional, rawFlags);
+      return requestOf(name, selected(name, words, flags), flags);
   }
 }
 
-interface EvalFlags {
-  ids?: string[];
-  all?: boolean;
-  /** Each value is a candidate. */
+/** Each value of these is a candidate. */
+type EvalFlags = Omit<BatchFlags, 'drafter' | 'reviewer' | 'maxRounds'> & {
   drafter?: string[];
   reviewer?: string[];
   prompts?: string[];
   maxRounds?: number[];
-}
+};
 
 /** Without ids: all past items. A role that is named is compared; if none is, both are. */
-async function evalRequest(positional: string[], rawFlags: EvalFlags): Promise<BatchRequest> {
-  const { drafter = [], reviewer = [], prompts = [], maxRounds = [], ...flags } = rawFlags;
-  const all = flags.all ?? (positional.length === 0 && flags.ids === undefined);
-  const request = parseBatchFlags('eval', positional, { ...flags, all, prompts: undefined });
+async function evalRequest(words: string[], given: EvalFlags): Promise<BatchRequest> {
+  const { drafter = [], reviewer = [], prompts = [], maxRounds = [], ...flags } = given;
+  const all = flags.all ?? (words.length === 0 && flags.ids === undefined);
   const isNamed = drafter.length + reviewer.length > 0;
-  if (request.config.offline && isNamed) {
-    throw usageError(
-      "--offline plays the recorded tour and can't be combined with --drafter or --reviewer.",
-      'Remove --offline to work with models.',
-    );
-  }
-  const { config } = await projectOf(request.place, request.config);
-  const orElse = <T>(given: T[], configured: T): T[] => (given.length > 0 ? [...new Set(given)] : [configured]);
+  if (isNamed) refuseOffline(flags);
+  const request = requestOf('eval', selected('eval', words, { ...flags, all }), flags);
+  const { config } = await projectOf(flags, request.settings);
+  const orElse = <T>(values: T[], configured: T): T[] => (values.length > 0 ? [...new Set(values)] : [configured]);
   const folders: (string | null)[] = prompts.map((folder) => resolve(folder));
   const evaluation: EvalRequest = {
     reviews: reviewer.length > 0 || !isNamed,
@@ -86,58 +79,48 @@ export async function runBatch(
   request: BatchRequest,
   resumes: string | null = null,
 ): Promise<number> {
-  const pipeline = pipelineNamed(name, request);
-  const project = await projectOf(request.place, request.config);
+  const { flags, settings, asked, workers, evaluation, landing } = request;
+  const { dryRun: isDryRun = false, trust = false } = flags;
+  const pipeline = pipelineNamed(name, { ...flags, evaluation, landing });
+  const project = await projectOf(flags, settings);
   const isHidden = hideSecrets(project.keys);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
-  if (!request.dryRun || request.trust) await requireTrust(project, request.trust);
-  const { workers, asked } = request.parallel;
-  refuseSelection(project, request);
+  if (!isDryRun || trust) await requireTrust(project, trust);
+  refuseSelection(project, settings);
   await refuseSwappedOrder(pipeline, project, request);
   const answers = await answersIn(project, request);
-  const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun: request.dryRun });
+  const plan = await planBatch({ project, pipeline, ids: request.ids, parallel: workers, isDryRun });
   plan.notes.unshift(...answers);
-  const output = outputFor(project, request);
-  const { terminal } = output;
-  const printJson = jsonPrinter(project);
-  try {
-    if (!isHidden && !request.dryRun) terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
-    if (asked > workers) terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
-    if (request.dryRun) {
-      const shown = pipeline.stages[0].whole?.shown?.(plan) ?? plan;
-      if (request.json) printJson(shown);
-      else printPlan(terminal, shown);
-      return EXIT.ok;
-    }
-    if (plan.items.length === 0) {
-      await sweep(project, plan);
-      for (const note of plan.notes) terminal.line(note);
-      terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
-      if (request.json) printJson(emptySummary(plan));
-      return EXIT.ok;
-    }
-    const interrupt = watchInterrupts();
-    try {
-      return exitCodeOfEnd(await runPlanned({ project, pipeline, plan, request, resumes, interrupt, output }));
-    } finally {
-      interrupt.dispose();
-    }
-  } finally {
-    output.close();
+  const { mask } = project;
+  const terminal = createTerminal(mask, flags.json ? process.stderr : process.stdout);
+  if (!isHidden && !isDryRun) terminal.line(`[COORDINATOR] ${VISIBLE_KEYS}`);
+  if (asked > workers) terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
+  if (isDryRun) {
+    const shown = pipeline.stages[0].whole?.shown?.(plan) ?? plan;
+    if (flags.json) return printJsonLine(shown, mask);
+    printPlan(terminal, shown);
+    return EXIT.ok;
   }
+  if (plan.items.length === 0) {
+    await sweep(project, plan);
+    for (const note of plan.notes) terminal.line(note);
+    terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
+    return flags.json ? printJsonLine(emptySummary(plan), mask) : EXIT.ok;
+  }
+  using interrupt = watchInterrupts();
+  return exitCodeOfEnd(await runPlanned({ project, pipeline, plan, request, resumes, interrupt }));
 }
 
 /** Decisions that people gave in comments. Their code is loaded only if issues come from a service. */
-export async function answersIn(project: Project, { ids, dryRun }: BatchRequest): Promise<string[]> {
+export async function answersIn(project: Project, { ids, flags }: BatchRequest): Promise<string[]> {
   if (project.config.remote.source === null) return [];
   const { takeAnswers } = await import('../../run/services/services.ts');
-  return takeAnswers(project, ids, dryRun);
+  return takeAnswers(project, ids, flags.dryRun ?? false);
 }
 
 /** A folder of issues has no labels, milestones or comments. */
-export function refuseSelection({ config: { remote } }: Project, { config }: BatchRequest): void {
-  const selecting = SELECT_FLAGS.filter(({ setting }) => config[setting] !== undefined).map(({ name }) => name);
-  const given = [...selecting, ...(remote.comment ? ['--comment'] : [])];
+export function refuseSelection({ config: { remote } }: Project, settings: ConfigFlags): void {
+  const given = [...selectingFlags(settings), ...(remote.comment ? ['--comment'] : [])];
   if (given.length === 0 || remote.source !== null) return;
   throw usageError(
     `${given.join(' and ')} can't be used with issues that are files.`,
@@ -166,7 +149,7 @@ export function emptySummary({ workflow, parallel }: Pick<Summary, 'workflow' | 
 async function refuseSwappedOrder(
   { name, stages }: Pipeline,
   project: Project,
-  { parallel: { workers, asked }, ids }: BatchRequest,
+  { asked, workers, ids }: BatchRequest,
 ): Promise<void> {
   const id = String(asked);
   if (asked <= workers || ids === 'all' || !isItemId(id)) return;

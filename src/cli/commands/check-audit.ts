@@ -2,20 +2,19 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { shownJson } from '../../core/json.ts';
 import { inWords } from '../../core/lines.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
 import { type AuditedFile, auditFile, auditRun } from '../../run/history/audit.ts';
 import { runIds } from '../../run/history/run-files.ts';
 import { type PlaceFlags, projectOf } from '../place.ts';
+import { printJson } from '../print.ts';
 
 /** `check --audit`: whether events and audit files of runs are as the runs wrote them. Without a name: of the last run. */
 export async function auditCommand(named: readonly string[], flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const all = (await Promise.all((named.length === 0 ? [null] : named).map((one) => audited(one, flags)))).flat();
-  if (flags.json) {
-    const shown = all.map(({ file, lines, broken }) => ({ file, kind: 'audit', lines, ok: broken === null, broken }));
-    process.stdout.write(`${shownJson(shown, 2)}\n`);
-  } else print(all);
+  if (flags.json)
+    printJson(all.map(({ file, lines, broken }) => ({ file, kind: 'audit', lines, ok: broken === null, broken })));
+  else print(all);
   if (all.some(({ isUnreadable }) => isUnreadable)) return EXIT.usage;
   return all.every(({ broken }) => broken === null) ? EXIT.ok : EXIT.failed;
 }
@@ -33,7 +32,7 @@ async function audited(named: string | null, flags: PlaceFlags): Promise<Audited
 }
 
 function print(files: readonly AuditedFile[]): void {
-  const terminal = createTerminal(process.stdout, process.env, (text) => text);
+  const terminal = createTerminal();
   for (const { file, lines, broken } of files) {
     const verdict = broken === null ? paint(terminal, 'green', 'whole') : paint(terminal, 'red', 'broken');
     const where = broken === null || broken.line === null ? file : `${file}:${broken.line}`;

@@ -1,7 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { shownJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
@@ -14,6 +13,7 @@ import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { NOT_TEXT, readText, unreadableReason } from '../../process/text-file.ts';
+import { printJson } from '../print.ts';
 
 /** One file as `check --json` prints it. */
 type CheckEntry =
@@ -24,22 +24,22 @@ type CheckEntry =
 /** The files of the repository around a file, at a commit that it names or at the newest one. */
 type TreeOf = (file: string, commit: string | null) => Promise<BaseTree | null>;
 
-export async function checkCommand(
-  files: string[],
-  flags: { json?: boolean; repo?: string; baseDir?: string; audit?: boolean },
-): Promise<number> {
+interface CheckFlags {
+  json?: boolean;
+  repo?: string;
+  baseDir?: string;
+  audit?: boolean;
+}
+
+export async function checkCommand(files: string[], flags: CheckFlags): Promise<number> {
+  // Its code is loaded only for this: a check of documents has to be quick.
   if (flags.audit) return (await import('./check-audit.ts')).auditCommand(files, flags);
-  if (files.length === 0) {
-    throw usageError("Missing required argument 'files'.", 'See: agentos check --help');
-  }
+  if (files.length === 0) throw usageError("Missing required argument 'files'.", 'See: agentos check --help');
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
-  if (flags.json) {
-    process.stdout.write(`${shownJson(entries, 2)}\n`);
-  } else {
-    const terminal = createTerminal(process.stdout, process.env, (text) => text);
-    for (const entry of entries) printCheck(terminal, entry);
-  }
+  const terminal = createTerminal();
+  if (flags.json) printJson(entries);
+  else for (const entry of entries) printCheck(terminal, entry);
   if (entries.some((entry) => entry.kind === 'unknown' && entry.unreadable)) return EXIT.usage;
   return entries.every(isGood) ? EXIT.ok : EXIT.failed;
 }

@@ -1,13 +1,12 @@
 import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
 import { clean } from '../../run/clean/clean.ts';
 import { discard, implementedBranches } from '../../run/clean/discard.ts';
 import type { CleanEntry } from '../../run/clean/worktrees.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
-import { saysYes } from './trust.ts';
+import { type PlaceFlags, projectOf, readItemId, saysYes } from '../place.ts';
+import { printJson } from '../print.ts';
 
 interface CleanFlags extends PlaceFlags {
   dryRun?: boolean;
@@ -19,9 +18,6 @@ interface CleanFlags extends PlaceFlags {
 
 export async function cleanCommand(flags: CleanFlags): Promise<number> {
   const { dryRun = false, json = false, caches = false } = flags;
-  if (flags.discard !== undefined && caches) {
-    throw usageError('--discard and --caches exclude each other.', 'Write two commands.');
-  }
   const ids = flags.discard?.map((text) => readItemId(text, flags.repo));
   const project = await projectOf(flags);
   const { paths, mask } = project;
@@ -33,11 +29,8 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
   const { removed, kept } =
     ids === undefined ? await clean(project, { dryRun, caches }) : await discard(project, ids, dryRun);
   if (!dryRun) await tidyWorkFolder(paths);
-  if (json) {
-    process.stdout.write(`${mask(shownJson({ dryRun, removed, kept }, 2))}\n`);
-    return EXIT.ok;
-  }
-  const terminal = createTerminal(process.stdout, process.env, mask);
+  if (json) return printJson({ dryRun, removed, kept }, mask);
+  const terminal = createTerminal(mask);
   for (const entry of removed) print(terminal, entry, dryRun ? 'would remove' : 'removed', 'green');
   for (const entry of kept) print(terminal, entry, 'kept', 'yellow');
   if (removed.length === 0) terminal.line('Nothing to remove.');

@@ -1,165 +1,96 @@
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { EXIT } from '../../core/exit-code.ts';
+import { isItemId } from '../../core/ids.ts';
+import { plainEnvironment } from '../../core/keys.ts';
+import { findRepository } from '../../git/repository.ts';
+import { namesInside } from '../../process/text-file.ts';
 
-interface Entry {
-  name: string;
-  description: string;
-  flags: Flag[];
-  values: string[];
-  /** A shell command that lists the items it can be given. */
-  ids: string | null;
-}
+type Shell = 'bash' | 'zsh' | 'fish';
 
-interface Flag {
-  long: string;
-  description: string;
-  takesValue: boolean;
-  /** What follows is its one value: no item and no other flag. */
-  needsValue: boolean;
-}
-
-/** Made from the command tree itself, so that it never lags behind it. */
-export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Command): string {
-  const entries: Entry[] = program.commands.map((command) => ({
-    name: command.name(),
-    description: command.description(),
-    flags: command.options.flatMap(({ long, description, required, optional, variadic }) =>
-      long ? [{ long, description, takesValue: required || optional, needsValue: required && !variadic }] : [],
-    ),
-    values:
-      command.name() === 'help'
-        ? program.commands.map((other) => other.name())
-        : command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
-    ids: idsOf(command.name()),
-  }));
-  switch (shell) {
-    case 'bash':
-      return bash(entries);
-    case 'zsh':
-      return zsh(entries);
-    case 'fish':
-      return fish(entries);
-  }
-}
-
-interface ItemFiles {
-  folders: readonly string[];
-  /** In front of the id. */
-  prefix?: string;
-}
-
-/** Where the items of a command are, in the repository. */
-const ITEMS: Readonly<Record<string, ItemFiles>> = {
-  lld: { folders: ['issues'] },
-  issue: { folders: ['briefs'] },
-  implement: { folders: ['docs/lld'], prefix: 'LLD-' },
-  run: { folders: ['issues'] },
-  eval: { folders: ['docs/lld'], prefix: 'LLD-' },
-  decide: { folders: ['issues', 'briefs'] },
-  logs: { folders: ['issues', 'briefs'] },
-};
-
-function idsOf(command: string): string | null {
-  const files = ITEMS[command];
-  return files === undefined ? null : listIds(files);
-}
-
-/**
- * Lists ids, wherever in the repository the user stands. Only what is an id is let through: a shell expands the words it is
- * given here, so a file called `$(…).md` would be run.
- */
-function listIds({ folders, prefix = '' }: ItemFiles): string {
-  const paths = folders.map((folder) => `"$(git rev-parse --show-toplevel 2>/dev/null)/${folder}"`);
-  const ids = `sed -n 's/^${prefix}\\([a-zA-Z0-9_-]\\{1,64\\}\\)\\.md$/\\1/p'`;
-  return `ls ${paths.join(' ')} 2>/dev/null | ${ids} | grep -vix readme`;
-}
-
-function bash(entries: Entry[]): string {
-  const cases = entries
-    .map(({ name, flags, values, ids }) => {
-      const words = ids === null ? values.join(' ') : `$(${ids})`;
-      return `    ${name}) flags="${flags.map((flag) => flag.long).join(' ')} --help" words="${words}" ;;`;
-    })
-    .join('\n');
-  const withValue = entries.flatMap(({ flags }) => flags.filter((flag) => flag.needsValue).map((flag) => flag.long));
-  return `# bash completion for agentos
+/** Each asks this program what may follow, so that it never lags behind it. Where nothing is known, the shell completes file names. */
+const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `# bash completion for agentos
 _agentos() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" flags="" words=""
-  COMPREPLY=()
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "${entries.map((entry) => entry.name).join(' ')} --help --version" -- "$current"))
-    return
-  fi
-  case "\${COMP_WORDS[COMP_CWORD-1]}" in
-    ${[...new Set(withValue)].join('|')}) return ;;
-  esac
-  case "\${COMP_WORDS[1]}" in
-${cases}
-  esac
-  case "$current" in
-    -*) words="$flags" ;;
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  local IFS=$'\\n'
+  COMPREPLY=($("\${COMP_WORDS[0]}" completion bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
 complete -o default -F _agentos agentos
-`;
-}
-
-function zsh(entries: Entry[]): string {
-  const quote = (text: string): string =>
-    text.replaceAll("'", "'\\''").replaceAll(':', '\\:').replaceAll('[', '\\[').replaceAll(']', '\\]');
-  const commands = entries.map(({ name, description }) => `    '${name}:${quote(description)}'`).join('\n');
-  const cases = entries
-    .map(({ name, flags, values, ids }) => {
-      const options = flags.map(
-        (flag) => `'${flag.long}[${quote(flag.description)}]${flag.takesValue ? ':value:_default' : ''}'`,
-      );
-      const listed = ids === null ? '' : `local -a ids; ids=(\${(f)"$(${ids})"}); `;
-      const rest = listed
-        ? '"*:id:(${ids[*]})"'
-        : values.length > 0
-          ? `'*:value:(${values.join(' ')})'`
-          : `'*:file:_files'`;
-      return `    ${name}) ${listed}_arguments ${[...options, rest].join(' ')} ;;`;
-    })
-    .join('\n');
-  return `#compdef agentos
+`,
+  zsh: `#compdef agentos
 _agentos() {
-  local -a commands
-  commands=(
-${commands}
-  )
-  if (( CURRENT == 2 )); then
-    _describe 'command' commands
-    return
-  fi
-  local command=$words[2]
-  shift words
-  (( CURRENT-- ))
-  case $command in
-${cases}
-  esac
+  local -a found
+  found=("\${(@f)$("\${words[1]}" completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [ -n "$found" ]; then _describe agentos found; else _files; fi
 }
 if [ "$funcstack[1]" = _agentos ]; then
   _agentos "$@"
 else
   compdef _agentos agentos
 fi
-`;
+`,
+  fish: `# fish completion for agentos
+function __agentos_complete
+  set -l words (commandline -opc)
+  $words[1] completion fish -- $words[2..] (commandline -ct | string collect --allow-empty) 2>/dev/null
+end
+complete -c agentos -a '(__agentos_complete)'
+`,
+};
+
+/** Prints the script for a shell. With words, for that script: what may stand in place of the last one. */
+export async function completionCommand(
+  shell: Shell,
+  words: string[],
+  _flags: object,
+  program: Command,
+): Promise<number> {
+  if (words.length === 0) {
+    process.stdout.write(SCRIPTS[shell]);
+    return EXIT.ok;
+  }
+  const last = words.at(-1) ?? '';
+  for (const [word, does] of (await following(program, words)).filter(([word]) => word.startsWith(last))) {
+    const shown = { bash: word, zsh: `${word.replaceAll(':', '\\:')}:${does}`, fish: `${word}\t${does}` };
+    process.stdout.write(`${shown[shell]}\n`);
+  }
+  return EXIT.ok;
 }
 
-function fish(entries: Entry[]): string {
-  const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
-  const lines = ['# fish completion for agentos', 'complete -c agentos -f -n __fish_use_subcommand'];
-  for (const { name, description, flags, values, ids } of entries) {
-    const inside = `-n '__fish_seen_subcommand_from ${name}'`;
-    lines.push(`complete -c agentos -f -n __fish_use_subcommand -a ${name} -d ${quote(description)}`);
-    for (const flag of flags) {
-      lines.push(
-        `complete -c agentos ${inside} -l ${flag.long.slice(2)} -d ${quote(flag.description)}${flag.takesValue ? ' -r' : ''}`,
-      );
-    }
-    if (values.length > 0) lines.push(`complete -c agentos -f ${inside} -a ${quote(values.join(' '))}`);
-    if (ids !== null) lines.push(`complete -c agentos -f ${inside} -a ${quote(`(${ids})`)}`);
-  }
-  return `${lines.join('\n')}\n`;
+type Candidate = readonly [word: string, does: string];
+
+async function following(program: Command, words: readonly string[]): Promise<Candidate[]> {
+  const commands = program.commands.map((command): Candidate => [command.name(), command.description()]);
+  if (words.length === 1) return [...commands, ['--help', 'show help'], ['--version', 'show the version']];
+  const command = program.commands.find((candidate) => candidate.name() === words[0]);
+  if (command === undefined) return [];
+  const [before, last] = words.slice(-2);
+  const flag = command.options.find(({ long }) => long === before);
+  // Its one value, no item and no other flag.
+  if (flag?.required && !flag.variadic) return (flag.argChoices ?? []).map((choice) => [choice, '']);
+  if (last?.startsWith('-'))
+    return [...command.options.map(({ long, description }): Candidate => [long ?? '', description]), ['--help', '']];
+  if (command.name() === 'help') return commands;
+  const below = command.commands.map((candidate): Candidate => [candidate.name(), candidate.description()]);
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  return [...below, ...[...choices, ...(await idsFor(command))].map((word): Candidate => [word, ''])];
+}
+
+/** The items of the repository that the command can be given. */
+async function idsFor(command: Command): Promise<string[]> {
+  const argument = command.registeredArguments[0]?.name() ?? '';
+  const isDesigned = ['implement', 'eval', 'react', 'land'].includes(command.name());
+  const folders: Readonly<Record<string, readonly string[]>> = {
+    ids: isDesigned ? ['docs/lld'] : ['issues'],
+    briefs: ['briefs'],
+    id: ['issues', 'briefs'],
+  };
+  const repository = await findRepository(resolve('.'), plainEnvironment(process.env)).catch(() => null);
+  if (repository === null) return [];
+  const names = (folders[argument] ?? []).flatMap((folder) => namesInside(join(repository, folder), repository));
+  return [...new Set(names)]
+    .filter((name) => name.endsWith('.md') && name.startsWith(isDesigned ? 'LLD-' : ''))
+    .map((name) => name.slice(isDesigned ? 'LLD-'.length : 0, -'.md'.length))
+    .filter((id) => isItemId(id) && id.toLowerCase() !== 'readme')
+    .sort();
 }

@@ -1,8 +1,6 @@
-import type { AgentosError } from '../../core/errors.ts';
-import { usageError } from '../../core/errors.ts';
+import { type AgentosError, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
-import { shownJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
@@ -10,10 +8,11 @@ import { runIds } from '../../run/history/run-files.ts';
 import { itemHistories } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { decide, type Word } from '../../run/standing/decide.ts';
-import { decideAtHub } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { decideAtHub } from '../at-hub.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { printJsonLine } from '../print.ts';
 
-interface DecideFlags extends PlaceFlags, DatabaseFlags {
+interface DecideFlags extends PlaceFlags {
   approve?: boolean;
   revise?: string;
   drop?: boolean;
@@ -33,11 +32,9 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   const next = kept === null ? await resumeCommandOf(paths, id) : null;
   if (flags.json) {
     const { by, at, reason } = decision;
-    const facts = { workflow, id, decision: decision.kind, by, at, reason, lineage, next };
-    process.stdout.write(`${mask(shownJson(facts))}\n`);
-    return EXIT.ok;
+    return printJsonLine({ workflow, id, decision: decision.kind, by, at, reason, lineage, next }, mask);
   }
-  const terminal = createTerminal(process.stdout, process.env, mask);
+  const terminal = createTerminal(mask);
   terminal.line(`${workflow} ${id} is ${printable(describeDecision(decision))}`);
   terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
   if (next === null) terminal.line(`${kept} counts for what the issue says now; nothing has to run.`);

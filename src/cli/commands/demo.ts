@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { cp, lstat, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, lstat, mkdir, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../../core/errors.ts';
@@ -8,21 +8,18 @@ import { sha256 } from '../../core/hash.ts';
 import { parseJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { shellWord } from '../../core/lines.ts';
-import type { Summary } from '../../core/summary.ts';
 import { branchesBelow } from '../../git/branches.ts';
 import { createGit, type Git } from '../../git/git.ts';
-import { createRunOutput } from '../../output/run-output.ts';
+import { consoleSubscriber } from '../../output/event-lines.ts';
+import { OutputPrefixer, sinkOf } from '../../output/prefixer.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
 import { packageRoot } from '../../process/package-root.ts';
-import { lldBatch } from '../../run/batches/document-batches.ts';
-import { implementBatch } from '../../run/batches/implement-batch.ts';
-import { type Pipeline, pipelineOf } from '../../run/pipeline.ts';
-import { planBatch } from '../../run/plan-batch.ts';
-import { openProject, type Project } from '../../run/project.ts';
+import type { Pipeline } from '../../run/pipeline.ts';
+import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
+import { openProject } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
-import type { Interruption } from '../../run/stops.ts';
-import { watchInterrupts } from '../interrupt.ts';
+import { watchInterrupts } from '../own-process.ts';
 import { hideSecrets } from '../place.ts';
 import { version } from '../version.ts';
 
@@ -51,7 +48,6 @@ const RECORDED_CODE: Record<string, RecordedEnd> = {
   },
 };
 
-const CODE_TITLE = 'The two approved designs become tested branches';
 const CODE_INTRODUCTION = [
   'What is written is recorded; that the tests fail without the code, pass with it, and fail again when it is taken out',
   'is seen here, on this machine, by running them. 12 is skipped: it waits for a person.',
@@ -62,9 +58,9 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   const place = relative(process.cwd(), directory) || '.';
   const env = tourEnvironment();
   hideSecrets([]);
-  const terminal = createTerminal(process.stdout, process.env, (text) => text);
+  const terminal = createTerminal();
   const title = (text: string): void => terminal.line(`\n${paint(terminal, 'bold', text)}`);
-  const interrupt = watchInterrupts();
+  using interrupt = watchInterrupts();
 
   await makeSampleRepository(directory, env);
   terminal.line(
@@ -77,26 +73,37 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   /** Null: as recorded; else the exit code to end with. */
   const act = async (pipeline: Pipeline, recorded: Record<string, RecordedEnd>): Promise<number | null> => {
     terminal.line(`$ agentos ${pipeline.name} --all --offline`);
-    const summary = await runTour(project, pipeline, interrupt);
+    const summary = await runPlan({
+      project,
+      pipeline,
+      plan: await planBatch({ project, pipeline, ids: 'all', parallel: 1, isDryRun: false }),
+      request: { parallel: 1, haltAfter: null, config: { offline: true }, all: true },
+      resumes: null,
+      retryFlags: ['--offline'],
+      interrupt,
+      subscribers: [consoleSubscriber(terminal, 'normal')],
+      prefixer: (onLine) => new OutputPrefixer({ ...sinkOf(process.stdout), colour: terminal.colour, onLine }),
+      version,
+    });
     // What to try next comes at the end, for both halves of the tour.
     printSummary(terminal, summary, null);
     if (interrupt.by() !== null) return summary.exitCode;
     title('What happened');
     for (const [id, { told }] of Object.entries(recorded)) terminal.line(`  ${id.padEnd(4)}${told}`);
-    if (wentAsRecorded(recorded, summary.items)) return null;
+    const isEnd = ({ id, status }: { id: string; status: string }): boolean => recorded[id]?.status === status;
+    if (summary.items.length === Object.keys(recorded).length && summary.items.every(isEnd)) return null;
     terminal.line(paint(terminal, 'red', 'The tour did not go as recorded. Please report it with the lines above.'));
     return EXIT.failed;
   };
   try {
     title(`Three issues in ${place}/issues become low-level designs`);
-    const designs = await act(pipelineOf(lldBatch), RECORDED_DESIGNS);
+    const designs = await act(pipelineNamed('lld'), RECORDED_DESIGNS);
     if (designs !== null) return designs;
-    title(CODE_TITLE);
+    title('The two approved designs become tested branches');
     for (const line of CODE_INTRODUCTION) terminal.line(line);
-    const code = await act(pipelineOf(implementBatch), RECORDED_CODE);
+    const code = await act(pipelineNamed('implement'), RECORDED_CODE);
     if (code !== null) return code;
   } finally {
-    interrupt.dispose();
     await noteSampleRepository(directory, env);
   }
 
@@ -111,31 +118,6 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
   terminal.line(`  ${ownName()} ui --repo ${shellWord(place)} --open`);
   terminal.line(`  ${ownName()} report --repo ${shellWord(place)} --open`);
   return EXIT.ok;
-}
-
-async function runTour(project: Project, pipeline: Pipeline, interrupt: Interruption): Promise<Summary> {
-  const plan = await planBatch({ project, pipeline, ids: 'all', parallel: 1, isDryRun: false });
-  const output = createRunOutput({
-    stream: process.stdout,
-    env: process.env,
-    secrets: [],
-    level: 'normal',
-    live: false,
-  });
-  return runPlan({
-    project,
-    pipeline,
-    plan,
-    request: { parallel: 1, haltAfter: null, config: { offline: true }, all: true },
-    resumes: null,
-    retryFlags: ['--offline'],
-    interrupt,
-    notify: { command: null, desktop: false },
-    warnLate: () => undefined,
-    subscribers: [output.subscriber],
-    prefixer: output.prefixer,
-    version,
-  });
 }
 
 /** Neither the user's state folder has a part in the tour nor, in a git hook, the repository that GIT_DIR names. */
@@ -179,15 +161,6 @@ function ownName(): string {
   const onPath = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'agentos')));
   const inCheckout = join(packageRoot(), 'bin', 'agentos');
   return onPath || !existsSync(inCheckout) ? 'agentos' : shellWord(inCheckout);
-}
-
-function wentAsRecorded(
-  recorded: Record<string, RecordedEnd>,
-  items: readonly { id: string; status: string }[],
-): boolean {
-  return (
-    items.length === Object.keys(recorded).length && items.every(({ id, status }) => recorded[id]?.status === status)
-  );
 }
 
 const MARKER = '.made-by-agentos-demo';
@@ -273,15 +246,9 @@ function taken(directory: string, changed: string[], cause?: unknown): AgentosEr
   return new AgentosError({ code: 'demo-folder-taken', directory, changed }, { cause });
 }
 
-async function entriesOf(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    const exists = await stat(directory).then(
-      () => true,
-      () => false,
-    );
-    if (exists) throw taken(directory, [], error);
+function entriesOf(directory: string): Promise<string[]> {
+  return readdir(directory).catch((error: unknown) => {
+    if (existsSync(directory)) throw taken(directory, [], error);
     return [];
-  }
+  });
 }

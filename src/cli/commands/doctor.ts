@@ -5,7 +5,6 @@ import type { Role } from '../../core/config.ts';
 import { AgentosError, codeOf, type Problem, systemCode, toErrorRecord } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { shownJson } from '../../core/json.ts';
 import { missingAtHub, plainEnvironment, VENDORS } from '../../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../../core/model-spec.ts';
 import { proxyVariables } from '../../core/proxy.ts';
@@ -23,11 +22,12 @@ import { readPromptFiles } from '../../prompts/prompts.ts';
 import { parseKeys } from '../../run/keys-file.ts';
 import type { Project } from '../../run/project.ts';
 import { claimsOf, isTrusted } from '../../run/trust.ts';
-import { detectTests, type FoundTests, packagesWithTests } from '../../testing/detect.ts';
+import { detectTests, packagesWithTests } from '../../testing/detect.ts';
 import { folderFiles } from '../../testing/project.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
-import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../place.ts';
-import { requireTrust } from './trust.ts';
+import { withDatabase } from '../at-hub.ts';
+import { databaseOf, type PlaceFlags, projectOf, requireTrust } from '../place.ts';
+import { printJson } from '../print.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 
@@ -54,198 +54,129 @@ async function seen(name: string, look: () => string | Promise<string>): Promise
   }
 }
 
-export async function doctorCommand(
-  flags: PlaceFlags & DatabaseFlags & { json?: boolean; keys?: boolean; trust?: boolean },
-): Promise<number> {
-  // New enough: on an older one the program has ended before.
-  const rows = [row('node', 'ok', process.version)];
-  const env = plainEnvironment(process.env);
-  rows.push(await seen('git', () => createGit(process.cwd(), env).text(['--version'])));
-  let implementing: Row[] = [];
-  let mask = (text: string): string => text;
-  const hub: { vendors: ReadonlySet<string> } | null = databaseOf(flags) === null ? null : { vendors: new Set() };
-  if (hub !== null)
-    rows.push(
-      await seen('hub', async () => {
-        const { vendors, said } = await hubOf(flags);
-        hub.vendors = vendors;
-        return said;
-      }),
-    );
-  if (rows.every(({ name, state }) => state === 'ok' || name === 'hub')) {
-    try {
-      const project = await projectOf(flags);
-      ({ mask } = project);
-      const claims = flags.trust ? [] : claimsOf(project);
-      if (!(await isTrusted(project, claims))) {
-        if (flags.keys) await requireTrust(project, false);
-        const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
-        rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
-      }
-      implementing = await checkImplementing(project);
-      rows.push(
-        ...(await checkProject(project, hub?.vendors ?? null)),
-        ...(await checkNetwork(project)),
-        ...(await checkHosts(project)),
-        ...implementing,
-        await sandbox(project),
-      );
-      if (flags.keys) rows.push(...(await checkKeys(project)));
-    } catch (error) {
-      if (codeOf(error) === 'untrusted') throw error;
-      rows.push(row('repository', 'bad', toErrorRecord(error).problem));
-    }
-  }
+interface DoctorFlags extends PlaceFlags {
+  json?: boolean;
+  keys?: boolean;
+  trust?: boolean;
+}
+
+export async function doctorCommand(flags: DoctorFlags): Promise<number> {
+  const { rows, mask } = await checked(flags);
   const healthy = rows.every(({ state }) => state !== 'bad');
+  const exitCode = healthy ? EXIT.ok : EXIT.failed;
   if (flags.json) {
-    process.stdout.write(`${mask(shownJson({ healthy, checks: rows }, 2))}\n`);
-    return healthy ? EXIT.ok : EXIT.failed;
+    printJson({ healthy, checks: rows }, mask);
+    return exitCode;
   }
-  const terminal = createTerminal(process.stdout, process.env, mask);
+  const terminal = createTerminal(mask);
   for (const { name, state, detail, todo } of rows) {
     const [style, mark] = MARKS[state];
     terminal.line(`${paint(terminal, style, mark)}  ${name.padEnd(14)}  ${printable(detail)}`);
     if (todo) terminal.line(`      ${' '.repeat(14)}  ${printable(todo)}`);
   }
-  const obstacle = implementing.find(({ state }) => state !== 'ok');
-  const isWaiting = rows.some(({ name }) => name === 'trust');
-  const usable = isWaiting ? 'Ready after agentos trust. Then try: agentos lld --all' : 'Ready. Try: agentos lld --all';
-  const ready = obstacle === undefined ? usable : notReady(obstacle);
-  terminal.line(healthy ? printable(ready) : advice(rows));
-  return healthy ? EXIT.ok : EXIT.failed;
+  terminal.line(printable(healthy ? readiness(rows) : advice(rows)));
+  return exitCode;
 }
 
-/** The hub that the environment or a flag names. */
-async function hubOf(flags: DatabaseFlags): Promise<{ said: string; vendors: Set<string> }> {
-  const { withDatabase } = await import('../hub-database.ts');
-  const { readHub } = await import('../../hub/hub-link.ts');
-  const { listMachines } = await import('../../hub/machines.ts');
-  return withDatabase(flags, async (database) => {
-    const { leaseMs, version } = await readHub(database);
-    const [row] = await database.rows<{ isThere: boolean; server: string; keys: unknown }>(
-      `SELECT seen_at > clock_timestamp() - interval '30 seconds' AS "isThere",
-        current_setting('server_version') AS server, keys FROM agentos.hub`,
-    );
-    if (row?.isThere !== true)
-      throw new AgentosError({ code: 'hub-missing', database: database.name, reason: 'it was not seen for 30 s' });
-    const working = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
-    return {
-      said: `version ${version} on PostgreSQL ${row.server} at ${database.name}, ${working.length} machine(s)`,
-      vendors: new Set(parseKeys(row.keys)?.keys.map(({ vendor }) => vendor)),
-    };
-  });
-}
-
-/** Without one programs of items can do what the user can. */
-async function sandbox({ config: { sandbox: wanted }, childEnv }: Project): Promise<Row> {
-  if (wanted.mode === 'off') return row('sandbox', 'warn', 'off, by sandbox.mode in agentos.yaml');
-  const found = await findSandbox(childEnv);
-  if (found.tool !== null) return row('sandbox', 'ok', found.name);
-  return row('sandbox', wanted.mode === 'on' ? 'bad' : 'warn', `none: ${found.reason}`, found.todo);
-}
-
-/** Designs need neither tests nor a set-up. */
-function notReady({ name, detail }: Row): string {
-  return `agentos implement is not ready: ${name}: ${detail.replace(/\.$/, '')}. Designs can be made: agentos lld --all`;
-}
-
-/** Addresses that can't be right, whether they are needed or not. */
-async function checkNetwork({ config: { endpoints }, env }: Project): Promise<Row[]> {
-  const read = (look: () => unknown): Promise<Row> => seen('network', () => String(look()));
-  const vendors = VENDORS.filter((vendor) => endpoints[vendor] !== undefined);
-  const rows = await Promise.all([
-    read(() => proxyVariables(env)),
-    ...vendors.map((vendor) => read(() => vendorBaseUrl(vendor, endpoints[vendor]))),
-  ]);
-  return rows.filter(({ state }) => state === 'bad');
-}
-
-/** Services that the configuration names: whether the token is accepted, and what it may do. */
-async function checkHosts({ config: { remote }, hosts }: Project): Promise<Row[]> {
-  const rows: Row[] = [];
-  const { source, comment, pr } = remote;
-  if (source !== null) {
+async function checked(flags: DoctorFlags): Promise<{ rows: Row[]; mask?: Project['mask'] }> {
+  // New enough: on an older one the program has ended before.
+  const rows = [row('node', 'ok', process.version)];
+  const git = createGit(process.cwd(), plainEnvironment(process.env));
+  rows.push(await seen('git', () => git.text(['--version'])));
+  const hasGit = rows.every(({ state }) => state === 'ok');
+  let atHub: ReadonlySet<string> | null = null;
+  if (databaseOf(flags) !== null) {
+    atHub = new Set();
     const look = async (): Promise<string> => {
-      const { path, isArchived } = await hosts.facts(source);
-      const moved = source.path !== null && source.path.toLowerCase() !== path.toLowerCase();
-      return `issues of ${path}${moved ? `, which was ${source.path}` : ''}${isArchived ? ', which is archived' : ''}`;
+      const { said, vendors } = await hubOf(flags);
+      atHub = vendors;
+      return said;
     };
-    rows.push(await seen(source.host, look));
+    rows.push(await seen('hub', look));
   }
-  if (comment) rows.push(await seen('comments', async () => writable(await hosts.tracker())));
-  if (pr.open) rows.push(await seen('pull requests', async () => writable(await hosts.forge())));
-  return rows;
-}
-
-async function writable(place: { location: string; requireWrite(): Promise<void> }): Promise<string> {
-  await place.requireWrite();
-  return `go to ${place.location}`;
-}
-
-/** One cheap call per key, all at the same time. */
-async function checkKeys({ config: { keys, endpoints }, env }: Project): Promise<Row[]> {
-  if (keys.length === 0) return [row('keys', 'warn', 'none to try')];
-  const distrust = trustCertificates(env);
-  const notes = distrust === null ? [] : [row('certificates', 'warn', distrust)];
-  let agents: ReturnType<typeof createVendorAgents>;
+  if (!hasGit) return { rows };
   try {
-    agents = createVendorAgents(env);
-  } catch {
-    // A proxy that can't be right is told with the network.
-    return notes;
+    const project = await projectOf(flags);
+    const claims = flags.trust ? [] : claimsOf(project);
+    if (!(await isTrusted(project, claims))) {
+      if (flags.keys) await requireTrust(project);
+      const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
+      rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
+    }
+    rows.push(...(await placeRows(project)), ...(await roleRows(project, atHub)), ...(await networkRows(project)));
+    rows.push(...(await hostRows(project)), ...(await implementRows(project)), await sandboxRow(project));
+    if (flags.keys) rows.push(...(await keyRows(project)));
+    return { rows, mask: project.mask };
+  } catch (error) {
+    if (codeOf(error) === 'untrusted') throw error;
+    return { rows: [...rows, row('repository', 'bad', toErrorRecord(error).problem)] };
   }
-  const tried = await Promise.all(
-    keys.map(async (key) => {
-      const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });
-      return row(key.id, failure === null ? 'ok' : 'bad', failure?.problem ?? 'works');
-    }),
-  );
-  return [...notes, ...tried];
+}
+
+/** The last line if nothing is BAD. Designs need neither tests nor a set-up. */
+function readiness(rows: readonly Row[]): string {
+  const obstacle = rows.find(({ name, state }) => ['set-up', 'tests', 'agent'].includes(name) && state !== 'ok');
+  if (obstacle !== undefined) {
+    const { name, detail } = obstacle;
+    return `agentos implement is not ready: ${name}: ${detail.replace(/\.$/, '')}. Designs can be made: agentos lld --all`;
+  }
+  const isTrusting = rows.every(({ name }) => name !== 'trust');
+  return isTrusting ? 'Ready. Try: agentos lld --all' : 'Ready after agentos trust. Then try: agentos lld --all';
 }
 
 /** Without keys there is still the tour; whatever else is missing, it needs too. */
 function advice(rows: readonly Row[]): string {
-  const onlyModels = rows.every(
-    ({ name, state }) => state !== 'bad' || name === 'drafter' || name === 'reviewer' || name === 'implementer',
-  );
-  return onlyModels
-    ? 'Fix what is marked BAD, then run agentos doctor again. agentos demo needs no key.'
-    : 'Fix what is marked BAD, then run agentos doctor again.';
+  const isRole = (name: string): boolean => ['drafter', 'reviewer', 'implementer'].includes(name);
+  const onlyModels = rows.every(({ name, state }) => state !== 'bad' || isRole(name));
+  return `Fix what is marked BAD, then run agentos doctor again.${onlyModels ? ' agentos demo needs no key.' : ''}`;
 }
 
-async function checkProject(project: Project, atHub: ReadonlySet<string> | null): Promise<Row[]> {
+/** The hub that the environment or a flag names, and the vendors that it has keys for. */
+async function hubOf(flags: DoctorFlags): Promise<{ said: string; vendors: Set<string> }> {
+  const { readHub } = await import('../../hub/hub-link.ts');
+  const { listMachines } = await import('../../hub/machines.ts');
+  return withDatabase(flags, async (database) => {
+    const { leaseMs, version } = await readHub(database);
+    const [found] = await database.rows<{ isThere: boolean; server: string; keys: unknown }>(
+      `SELECT seen_at > clock_timestamp() - interval '30 seconds' AS "isThere",
+        current_setting('server_version') AS server, keys FROM agentos.hub`,
+    );
+    if (found?.isThere !== true)
+      throw new AgentosError({ code: 'hub-missing', database: database.name, reason: 'it was not seen for 30 s' });
+    const working = (await listMachines(database, leaseMs)).filter(({ state }) => state === 'working');
+    return {
+      said: `version ${version} on PostgreSQL ${found.server} at ${database.name}, ${working.length} machine(s)`,
+      vendors: new Set(parseKeys(found.keys)?.keys.map(({ vendor }) => vendor)),
+    };
+  });
+}
+
+async function placeRows(project: Project): Promise<Row[]> {
   const { paths, git, configFile } = project;
   return [
-    await seen('repository', async () => {
-      const commit = await headCommit(git);
-      return `${paths.repository} at ${commit.slice(0, 12)}`;
-    }),
+    await seen('repository', async () => `${paths.repository} at ${(await headCommit(git)).slice(0, 12)}`),
     row('configuration', 'ok', configFile ?? 'no agentos.yaml: the defaults'),
-    await state(project),
-    await issues(project),
+    await stateRow(paths.base),
+    issuesRow(project),
     await seen('prompts', () => (readPromptFiles(paths.prompts), 'readable')),
-    ...(await models(project, atHub)),
   ];
 }
 
 /** The nearest folder that exists is asked, so that looking makes nothing. */
-async function state({ paths }: Project): Promise<Row> {
-  let folder = paths.base;
-  for (let depth = 0; depth < 64; depth++) {
+async function stateRow(base: string): Promise<Row> {
+  for (let folder = base; ; folder = dirname(folder)) {
     try {
       if (!(await stat(folder)).isDirectory()) break;
       await access(folder, constants.W_OK);
-      return row('state folder', 'ok', paths.base);
+      return row('state folder', 'ok', base);
     } catch (error) {
       if (systemCode(error) !== 'ENOENT' || folder === dirname(folder)) break;
-      folder = dirname(folder);
     }
   }
-  const todo = 'Choose another one with --base-dir or AGENTOS_HOME.';
-  return row('state folder', 'bad', `${paths.base} can't be written`, todo);
+  return row('state folder', 'bad', `${base} can't be written`, 'Choose another one with --base-dir or AGENTOS_HOME.');
 }
 
-async function issues({ paths, config, source }: Project): Promise<Row> {
+function issuesRow({ paths, config, source }: Project): Row {
   if (config.remote.source !== null) return row('issues', 'ok', `from ${source.location}`);
   const ids = namesInside(paths.issues, paths.repository)
     .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
@@ -263,19 +194,18 @@ async function issues({ paths, config, source }: Project): Promise<Row> {
 }
 
 /** `atHub`: the vendors that the hub has keys for. It and its machines need keys and agents then, not this one. */
-function models({ config, childEnv }: Project, atHub: ReadonlySet<string> | null): Promise<Row[]> {
+function roleRows({ config, childEnv }: Project, atHub: ReadonlySet<string> | null): Promise<Row[]> {
   const told = async (role: Role): Promise<string> => {
     const text = config.models[role];
+    const vendor = keyVendorOf(parseModelSpec(text), config.ownLogins);
     if (atHub !== null) {
-      const needed = keyVendorOf(parseModelSpec(text), config.ownLogins);
-      if (needed === null || needed === 'openai-compatible') return text;
-      if (atHub.has(needed)) return `${text}, with the hub's keys`;
-      throw new AgentosError({ code: 'key-missing', missing: [missingAtHub(needed, [role])] });
+      if (vendor === null || vendor === 'openai-compatible') return text;
+      if (atHub.has(vendor)) return `${text}, with the hub's keys`;
+      throw new AgentosError({ code: 'key-missing', missing: [missingAtHub(vendor, [role])] });
     }
     const missing = role === 'implementer' ? null : await missingAgent(text, childEnv['PATH']);
     if (missing !== null) throw new AgentosError(missing);
     requireModels(config, [role]);
-    const vendor = keyVendorOf(parseModelSpec(text), config.ownLogins);
     const keys = config.keys.filter((key) => key.vendor === vendor).map((key) => key.id);
     if (keys.length > 0) return `${text}, ${keys.length} key(s): ${keys.join(', ')}`;
     return vendor === null ? text : `${text}, without a key`;
@@ -283,17 +213,45 @@ function models({ config, childEnv }: Project, atHub: ReadonlySet<string> | null
   return Promise.all((Object.keys(config.models) as Role[]).map((role) => seen(role, () => told(role))));
 }
 
-const LOOK_TIMEOUT_MS = 10_000;
+/** Addresses that can't be right, whether they are needed or not. */
+async function networkRows({ config: { endpoints }, env }: Project): Promise<Row[]> {
+  const vendors = VENDORS.filter((vendor) => endpoints[vendor] !== undefined);
+  const looks: (() => unknown)[] = [() => proxyVariables(env)];
+  for (const vendor of vendors) looks.push(() => vendorBaseUrl(vendor, endpoints[vendor]));
+  const rows = await Promise.all(looks.map((look) => seen('network', () => (look(), 'valid'))));
+  return rows.filter(({ state }) => state === 'bad');
+}
+
+/** Services that the configuration names: whether the token is accepted, and what it may do. */
+async function hostRows({ config: { remote }, hosts }: Project): Promise<Row[]> {
+  const rows: Row[] = [];
+  const { source, comment, pr } = remote;
+  if (source !== null) {
+    const look = async (): Promise<string> => {
+      const { path, isArchived } = await hosts.facts(source);
+      const moved = source.path !== null && source.path.toLowerCase() !== path.toLowerCase();
+      return `issues of ${path}${moved ? `, which was ${source.path}` : ''}${isArchived ? ', which is archived' : ''}`;
+    };
+    rows.push(await seen(source.host, look));
+  }
+  const writable = async (place: { location: string; requireWrite(): Promise<void> }): Promise<string> => {
+    await place.requireWrite();
+    return `go to ${place.location}`;
+  };
+  if (comment) rows.push(await seen('comments', async () => writable(await hosts.tracker())));
+  if (pr.open) rows.push(await seen('pull requests', async () => writable(await hosts.forge())));
+  return rows;
+}
 
 /** What `implement` needs beside models: a set-up that can start, a way to run the tests, the agent's program. */
-async function checkImplementing(project: Project): Promise<Row[]> {
+async function implementRows(project: Project): Promise<Row[]> {
   const missing = await missingAgent(project.config.models.implementer, project.childEnv['PATH']).catch(() => null);
-  const { found, packages } = await tests(project);
-  return [...(await setUp(project, packages)), found, ...(missing === null ? [] : [row('agent', 'warn', missing)])];
+  const { found, packages } = await testsIn(project);
+  return [...(await setUpRows(project, packages)), found, ...(missing === null ? [] : [row('agent', 'warn', missing)])];
 }
 
 /** `packages`: the folders of packages, if the tests are only understood there. */
-async function tests({ paths, config, childEnv }: Project): Promise<{ found: Row; packages: string[] }> {
+async function testsIn({ paths, config, childEnv }: Project): Promise<{ found: Row; packages: string[] }> {
   const ignore = (): void => undefined;
   try {
     const { command, runner } = await detectTests({
@@ -310,24 +268,24 @@ async function tests({ paths, config, childEnv }: Project): Promise<{ found: Row
     const { problem } = toErrorRecord(error);
     if (problem.code !== 'tests-undetected') return { found: row('tests', 'warn', problem), packages: [] };
     const inPackages = await packagesWithTests(folderFiles(paths.repository), config.tests);
-    const packages = inPackages.map(({ folder }) => folder);
-    if (packages.length > 0) return { found: row('tests', 'ok', inPackages.map(packageTests).join(', ')), packages };
+    if (inPackages.length > 0) {
+      const told = inPackages.map(({ folder, name, written }) =>
+        written === null ? `${folder}: (${name})` : `${folder}: ${written.command} (${name})`,
+      );
+      return { found: row('tests', 'ok', told.join(', ')), packages: inPackages.map(({ folder }) => folder) };
+    }
     const { script, runner } = problem;
-    const what =
-      script ?? (runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`);
-    return { found: row('tests', 'warn', `${problem.code}: ${what}`, wordingOf(problem).hint), packages };
+    const none = runner === null ? 'no test script, and no sign of a test runner' : `${runner} is not known`;
+    const todo = wordingOf(problem).hint;
+    return { found: row('tests', 'warn', `${problem.code}: ${script ?? none}`, todo), packages: [] };
   }
 }
 
-function packageTests({ folder, name, written }: FoundTests): string {
-  return `${folder}: ${written === null ? '' : `${written.command} `}(${name})`;
-}
-
 /** Whether its programs are there; whether it works is seen when it runs. */
-async function setUp({ paths, config, childEnv }: Project, packages: readonly string[]): Promise<Row[]> {
+async function setUpRows({ paths, config, childEnv }: Project, packages: readonly string[]): Promise<Row[]> {
   const { setup } = config.implement;
-  const detected = async () => await detectSetup(paths.repository, childEnv['PATH'], { packages });
-  const command = setup === false ? null : (setup ?? (await detected()));
+  const command =
+    setup === false ? null : (setup ?? (await detectSetup(paths.repository, childEnv['PATH'], { packages })));
   if (command === null) return [];
   const [missing] = await missingPrograms(command, paths.repository, childEnv);
   if (missing === undefined) return [row('set-up', 'ok', command)];
@@ -335,13 +293,42 @@ async function setUp({ paths, config, childEnv }: Project, packages: readonly st
   return [row('set-up', 'warn', `${missing}: not found, needed for: ${command}`, todo)];
 }
 
+const LOOK_TIMEOUT_MS = 10_000;
+
 /** Asked of the shell itself, which has programs of its own; a path may be made by the command before it. */
 async function missingPrograms(command: string, cwd: string, env: Record<string, string>): Promise<string[]> {
   const programs = shellCommands(command).flatMap((words) => words.find(({ text }) => !isAssignment(text))?.text ?? []);
   const names = programs.filter((name) => /^[\w.+-]+$/.test(name));
   const look = 'for name; do command -v "$name" >/dev/null || echo "$name"; done';
-  const { signal } = new AbortController();
   const asked = ['sh', '-c', look, 'sh', ...names];
+  const { signal } = new AbortController();
   const { stdout } = await runProgram({ command: asked, cwd, env, signal, timeoutMs: LOOK_TIMEOUT_MS });
   return stdout.split('\n').filter((name) => name !== '');
+}
+
+/** Without one programs of items can do what the user can. */
+async function sandboxRow({ config: { sandbox: wanted }, childEnv }: Project): Promise<Row> {
+  if (wanted.mode === 'off') return row('sandbox', 'warn', 'off, by sandbox.mode in agentos.yaml');
+  const found = await findSandbox(childEnv);
+  if (found.tool !== null) return row('sandbox', 'ok', found.name);
+  return row('sandbox', wanted.mode === 'on' ? 'bad' : 'warn', `none: ${found.reason}`, found.todo);
+}
+
+/** One cheap call per key, all at the same time. */
+async function keyRows({ config: { keys, endpoints }, env }: Project): Promise<Row[]> {
+  if (keys.length === 0) return [row('keys', 'warn', 'none to try')];
+  const distrust = trustCertificates(env);
+  const notes = distrust === null ? [] : [row('certificates', 'warn', distrust)];
+  let agents: ReturnType<typeof createVendorAgents>;
+  try {
+    agents = createVendorAgents(env);
+  } catch {
+    // A proxy that can't be right is told with the network.
+    return notes;
+  }
+  const tried = keys.map(async (key) => {
+    const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });
+    return row(key.id, failure === null ? 'ok' : 'bad', failure?.problem ?? 'works');
+  });
+  return [...notes, ...(await Promise.all(tried))];
 }

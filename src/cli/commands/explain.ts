@@ -1,21 +1,24 @@
 import { EXIT } from '../../core/exit-code.ts';
-import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
+import { withCachedIssues } from '../../run/project.ts';
 import { type Explanation, explain } from '../../run/standing/explain.ts';
+import { contextOf } from '../../run/standing/item-context.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { printJson } from '../print.ts';
+
+interface ExplainFlags extends PlaceFlags {
+  json?: boolean;
+}
 
 /** Why an item is or is not taken, what it waits for, and what comes next. */
-export async function explainCommand(which: string, flags: PlaceFlags & { json?: boolean }): Promise<number> {
+export async function explainCommand(which: string, flags: ExplainFlags): Promise<number> {
   const id = readItemId(which, flags.repo);
   const project = await projectOf(flags);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
   const explanation = await explain(project, id);
-  if (flags.json) {
-    process.stdout.write(`${project.mask(shownJson(explanation, 2))}\n`);
-    return EXIT.ok;
-  }
-  const terminal = createTerminal(process.stdout, process.env, project.mask);
+  if (flags.json) return printJson(explanation, project.mask);
+  const terminal = createTerminal(project.mask);
   terminal.line(`${paint(terminal, 'bold', id)}  ${printable(oneLine(explanation.title ?? ''))}`.trimEnd());
   for (const [name, value] of rowsOf(explanation)) {
     if (value !== null && value !== '') terminal.line(`  ${name.padEnd(13)}  ${printable(oneLine(value))}`);
@@ -44,4 +47,20 @@ function rowsOf(item: Explanation): [name: string, value: string | null][] {
     ['LLD', item.lld],
     ['branch', item.branch],
   ];
+}
+
+/** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
+export async function contextCommand(which: string, flags: ExplainFlags): Promise<number> {
+  const id = readItemId(which, flags.repo);
+  const project = withCachedIssues(await projectOf(flags, {}, { mayBeBare: true }));
+  const { text, base, budgetTokens, tokens, files, leftOut } = await contextOf(project, id);
+  if (flags.json) return printJson({ id, base, budgetTokens, tokens, files, leftOut }, project.mask);
+  const terminal = createTerminal(project.mask);
+  for (const line of text.split('\n')) terminal.line(printable(line));
+  const outlines = files.filter(({ part }) => part === 'outline').length;
+  terminal.line('');
+  terminal.line(
+    `${tokens} of ${budgetTokens} tokens for ${id} at ${base.slice(0, 12)}: code of ${files.length - outlines} file(s), outlines of ${outlines}.`,
+  );
+  return EXIT.ok;
 }

@@ -1,19 +1,17 @@
 import { localTime } from '../../core/duration.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { shownJson } from '../../core/json.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
-import { type DatabaseFlags, databaseOf, type PlaceFlags, projectOf } from '../place.ts';
+import { withDatabase } from '../at-hub.ts';
+import { databaseOf, type PlaceFlags, projectOf } from '../place.ts';
+import { printJson } from '../print.ts';
 
-export async function keysCommand(flags: PlaceFlags & DatabaseFlags & { json?: boolean }): Promise<number> {
+export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);
   const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
   const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
-  if (flags.json) {
-    process.stdout.write(`${mask(shownJson({ keys }, 2))}\n`);
-    return EXIT.ok;
-  }
-  const terminal = createTerminal(process.stdout, process.env, mask);
+  if (flags.json) return printJson({ keys }, mask);
+  const terminal = createTerminal(mask);
   if (keys.length === 0) {
     terminal.line(
       'No keys. Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY (…_KEYS for several, with commas).',
@@ -53,8 +51,7 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
 const NO_PROJECT = { paths: { keys: '' }, config: { keys: [] }, mask: (text: string): string => text };
 
 /** The pool of the hub, as it said a moment ago. */
-async function keysAtHub(flags: DatabaseFlags): Promise<KnownKey[]> {
-  const { withDatabase } = await import('../hub-database.ts');
+async function keysAtHub(flags: PlaceFlags): Promise<KnownKey[]> {
   return withDatabase(flags, async (database) => {
     const [row] = await database.rows<{ keys: unknown }>('SELECT keys FROM agentos.hub');
     const file = parseKeys(row?.keys);

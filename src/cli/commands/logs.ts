@@ -7,14 +7,14 @@ import { type Paths, WORKFLOWS } from '../../core/paths.ts';
 import { printable } from '../../output/terminal.ts';
 import { readPiece } from '../../run/history/run-files.ts';
 import { newestInRuns, newestLogs, runUnderWay } from '../../run/history/run-history.ts';
-import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { followAtHub, lookAtHubFirst } from '../at-hub.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 
 const POLL_MS = 200;
 /** Whether the item has ended is checked less often, because it means reading all events of the run. */
 const LOOKS_PER_CHECK = 4;
 
-interface LogFlags extends PlaceFlags, DatabaseFlags {
+interface LogFlags extends PlaceFlags {
   follow?: boolean;
   agent?: boolean;
 }

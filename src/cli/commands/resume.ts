@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { z } from 'zod';
 import { codeOf, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
@@ -14,45 +13,43 @@ import { isRecordedHere, type RunRecord, readableRun, runIds } from '../../run/h
 import { readRun } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import { namesProgram } from '../../run/trust.ts';
+import { watchInterrupts } from '../own-process.ts';
 import { projectOf } from '../place.ts';
-import { type BatchRequest, isLocal, parseBatchFlags, retryFlagsOf } from '../request.ts';
-import { followToTheEnd } from '../show-run.ts';
+import { printJsonLine } from '../print.ts';
+import { type BatchFlags, type BatchRequest, requestOf } from '../request.ts';
+import { exitCodeOfEnd, showRun } from '../show-run.ts';
 import { version } from '../version.ts';
 import { emptySummary, runBatch } from './batch.ts';
 
-const NO_ROLES = { drafter: undefined, reviewer: undefined, implementer: undefined };
-
 /** Resumes the unfinished items of a run, with its flags and models unless others are given. */
-export async function resumeCommand(run: string | undefined, rawFlags: unknown): Promise<number> {
-  // Ids come from the run, so the flags are parsed as if one were named.
-  const given = parseBatchFlags('resume', ['resume'], rawFlags);
-  const project = await projectOf(given.place);
+export async function resumeCommand(run: string | undefined, flags: BatchFlags): Promise<number> {
+  const given = requestOf('resume', [], flags);
+  const project = await projectOf(flags);
   const attached = given.database === null ? undefined : await attachedRun(project, given, run, given.database);
   if (attached !== undefined) return attached;
   const record = await readableRun(project.paths, run);
   if (record === null) throw usageError('There is no run to resume.', 'agentos lld --all starts one.');
   const { runId, workflow } = record;
   const items = (await readRun(project.paths, runId))?.items ?? [];
-  const { evaluation } = record.request;
-  if (!given.trust && !isRecordedHere(project.paths.base, runId, record)) refusePrograms(runId, record);
-  const { drafter, reviewer, maxRounds, offline } = given.config;
-  if (evaluation !== undefined && (drafter ?? reviewer ?? maxRounds ?? offline) !== undefined) {
+  const { evaluation, config } = record.request;
+  if (!flags.trust && !isRecordedHere(project.paths.base, runId, record)) refusePrograms(runId, record);
+  if (evaluation !== undefined && (flags.drafter ?? flags.reviewer ?? flags.maxRounds ?? flags.offline) !== undefined)
     throw usageError('The candidates of an evaluation can’t be changed.', 'Compare others with: agentos eval');
-  }
   const unfinished = items.filter((item) => !endedWell(item.status));
   // An evaluation is compared as a whole; its finished items cost nothing.
   const again = evaluation === undefined || unfinished.length === 0 ? unfinished : items;
-  const left = again.map((item) => parseItemId(item.id));
-  const source = given.config.source ?? record.request.config.source;
-  const gone = evaluation === undefined ? await goneItems(given, workflow, left, source) : new Map<ItemId, string>();
-  for (const [id, why] of gone) process.stderr.write(`${printable(`Skipping ${id}: ${why}`)}\n`);
-  const ids = left.filter((id) => !gone.has(id));
-  if (ids.length > 0) return runBatch(workflow, requestOf(given, record, ids, rawFlags), runId);
-  const why = gone.size > 0 ? 'is done, or gone' : 'is done';
-  (given.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} ${why}.\n`);
-  if (given.json)
-    process.stdout.write(`${JSON.stringify(emptySummary({ workflow, parallel: given.parallel.workers }))}\n`);
-  return EXIT.ok;
+  const source = await projectOf({ ...flags, source: flags.source ?? config.source });
+  const ids: ItemId[] = [];
+  for (const { id: text } of again) {
+    const id = parseItemId(text);
+    const gone = evaluation === undefined ? await goneBecause(source, workflow, id) : null;
+    if (gone === null) ids.push(id);
+    else process.stderr.write(`${printable(`Skipping ${id}: ${gone}`)}\n`);
+  }
+  if (ids.length > 0) return runBatch(workflow, resumed(record, ids, flags), runId);
+  const why = ids.length < again.length ? 'is done, or gone' : 'is done';
+  (flags.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} ${why}.\n`);
+  return flags.json ? printJsonLine(emptySummary({ workflow, parallel: given.workers })) : EXIT.ok;
 }
 
 /** Follows a run that continues at the hub: the named one, or the last. Undefined: it is not at the hub. */
@@ -67,10 +64,14 @@ async function attachedRun(
   const found = (await openHubRuns(project)).find(({ runId }) => runId === wanted);
   if (found === undefined) return undefined;
   // With the run's own flags, which say what to post where.
-  const asked = await projectOf(given.place, { ...found.request.config, ...definedOnly({ ...given.config }) });
-  return followToTheEnd(asked, given, (interrupt, subscribers) =>
-    attachToHub({ project: asked, databaseUrl, version, interrupt, subscribers }, found),
-  );
+  const asked = await projectOf(given.flags, { ...found.request.config, ...definedOnly({ ...given.settings }) });
+  using interrupt = watchInterrupts();
+  const end = await showRun(asked, given, async (_, subscribers) => {
+    const place = { project: asked, databaseUrl, version, interrupt, subscribers };
+    const summary = await attachToHub(place, found);
+    return summary === undefined ? null : (summary ?? 'left');
+  });
+  return end === null ? undefined : exitCodeOfEnd(end);
 }
 
 /** Flags need no trust, but those in a record from another folder were not given by this user. */
@@ -85,22 +86,7 @@ function refusePrograms(runId: string, { models, request }: RunRecord): void {
   throw usageError(reason, `If it is yours: agentos resume ${runId} --trust`);
 }
 
-/** The items whose issue, brief or LLD is gone, each with the reason. */
-async function goneItems(
-  { place }: BatchRequest,
-  workflow: PipelineName,
-  ids: readonly ItemId[],
-  source: string | undefined,
-): Promise<Map<ItemId, string>> {
-  const project = await projectOf(place, definedOnly({ source }));
-  const gone = new Map<ItemId, string>();
-  for (const id of ids) {
-    const why = await goneBecause(project, workflow, id);
-    if (why !== null) gone.set(id, why);
-  }
-  return gone;
-}
-
+/** Why an item can’t be resumed: its issue or brief is gone. Null: it can. */
 async function goneBecause(
   { paths, config, source }: Project,
   workflow: PipelineName,
@@ -121,27 +107,22 @@ async function goneBecause(
   return existsSync(file) ? null : `${relative(paths.repository, file)} is gone.`;
 }
 
-function requestOf(
-  given: BatchRequest,
-  { models, request, workflow }: RunRecord,
-  ids: ItemId[],
-  rawFlags: unknown,
-): BatchRequest {
-  const flags = z.looseObject({}).parse(rawFlags);
-  const asked = Math.min(MAX_PARALLEL, request.parallel);
-  const parallel =
-    'parallel' in flags ? given.parallel : { workers: asked, asked, limit: request.parallel > 1 ? asked : null };
-  const haltAfter = 'halt' in flags ? given.haltAfter : request.haltAfter;
-  const overrides = definedOnly({ ...given.config });
-  const isOffline = given.config.offline === true;
-  const recordedModels = isOffline || request.evaluation !== undefined ? {} : { ...models, offline: undefined };
-  const config = { ...request.config, ...recordedModels, ...overrides };
+/** The request of the run for these items, with the flags that are given now. */
+function resumed({ models, request, workflow }: RunRecord, ids: ItemId[], given: BatchFlags): BatchRequest {
+  const { until, again, evaluation, landing, parallel, haltAfter, config } = request;
+  const isNamed = (given.drafter ?? given.reviewer ?? given.implementer) !== undefined;
   // --offline takes every role, so a retry can't name a model beside it.
-  const isMixed = request.config.offline && (given.config.drafter ?? given.config.reviewer ?? given.config.implementer);
-  const recorded = isMixed ? { ...request.config, offline: undefined, ...models } : request.config;
-  const said = { ...recorded, ...(isOffline ? NO_ROLES : {}), ...overrides };
-  const { until, again, evaluation, landing } = request;
-  const database = isLocal(workflow) ? null : given.database;
-  const resumed = { ...given, parallel, haltAfter, again, until, evaluation, landing, ids, config, database };
-  return { ...resumed, retryFlags: retryFlagsOf({ ...resumed, config: said }) };
+  const mixed = given.offline
+    ? { drafter: undefined, reviewer: undefined, implementer: undefined }
+    : config.offline && isNamed
+      ? { ...models, offline: undefined }
+      : {};
+  const recorded: BatchFlags = { ...config, ...mixed, until, again, halt: haltAfter ?? undefined };
+  if (parallel > 1) recorded.parallel = Math.min(MAX_PARALLEL, parallel);
+  const flags: BatchFlags = { ...recorded, ...definedOnly<unknown>({ ...given }) };
+  const whole = requestOf(workflow, ids, flags);
+  // What the configuration said when the run began still holds.
+  const settings =
+    evaluation === undefined ? { ...models, ...definedOnly<unknown>({ ...whole.settings }) } : whole.settings;
+  return { ...whole, settings, evaluation, landing };
 }

@@ -2,7 +2,6 @@ import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
-import { shownJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { aligned, createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
@@ -10,23 +9,27 @@ import { runIds } from '../../run/history/run-files.ts';
 import { type RunHistory, readRun } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
-import { followAtHub, lookAtHubFirst } from '../hub-look.ts';
-import { type DatabaseFlags, type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { followAtHub, lookAtHubFirst } from '../at-hub.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { printJson } from '../print.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 
+interface StatusFlags extends PlaceFlags {
+  json?: boolean;
+  watch?: boolean;
+}
+
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
-export async function statusCommand(
-  which: string | undefined,
-  flags: PlaceFlags & DatabaseFlags & { json?: boolean; watch?: boolean },
-): Promise<number> {
+export async function statusCommand(which: string | undefined, flags: StatusFlags): Promise<number> {
   const project = withCachedIssues(await projectOf(flags));
   await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
   const known = await runIds(paths);
+  const isRun = which !== undefined && known.includes(which);
   if (flags.watch) {
-    if (which !== undefined && !known.includes(which)) throw new AgentosError({ code: 'run-missing', run: which });
+    if (which !== undefined && !isRun) throw new AgentosError({ code: 'run-missing', run: which });
     const { watchRuns } = await import('../watch-runs.ts');
     const stop = await followAtHub(project, flags);
     try {
@@ -35,34 +38,26 @@ export async function statusCommand(
       await stop();
     }
   }
-  const terminal = createTerminal(process.stdout, process.env, mask);
-  const printJson = (value: unknown): void => void process.stdout.write(`${mask(shownJson(value, 2))}\n`);
-
-  if (which !== undefined && !known.includes(which)) {
+  const terminal = createTerminal(mask);
+  if (which !== undefined && !isRun) {
     const id = /^#|\.md$/.test(which) ? readItemId(which, flags.repo) : which;
     const item = isItemId(id) ? await detailOf(project, id) : null;
     if (item === null) throw new AgentosError({ code: 'run-missing', run: which });
-    if (flags.json) printJson({ runs: [], items: [item] });
-    else printStanding(terminal, item);
+    if (flags.json) return printJson({ runs: [], items: [item] }, mask);
+    printStanding(terminal, item);
     return EXIT.ok;
   }
   // A folder without a record is what a run left that was killed in its first moment.
   const runs: RunHistory[] = [];
-  let older: string[] = [];
-  for (const [index, id] of (which === undefined ? known : [which]).entries()) {
-    const run = await readRun(paths, id);
+  const left = which === undefined ? [...known] : [which];
+  while (runs.length < SHOWN_RUNS && left.length > 0) {
+    const run = await readRun(paths, left.shift() ?? '');
     if (run !== null) runs.push(run);
-    if (runs.length < SHOWN_RUNS) continue;
-    older = known.slice(index + 1);
-    break;
   }
   if (which !== undefined && runs.length === 0)
     throw new AgentosError({ code: 'run-unreadable', run: which, file: paths.run(which).record });
   const items = which === undefined ? await standings(project) : null;
-  if (flags.json) {
-    printJson({ runs: runs.map(withoutReasons), ...(items === null ? {} : { items }) });
-    return EXIT.ok;
-  }
+  if (flags.json) return printJson({ runs: runs.map(withoutReasons), ...(items === null ? {} : { items }) }, mask);
   if (items !== null) {
     const { source, issueCache, config } = project;
     const isRemote = config.remote.source !== null;
@@ -73,7 +68,7 @@ export async function statusCommand(
   }
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
   for (const run of runs) printRun(terminal, run);
-  if (older.length > 0) terminal.line(`${older.length} older run(s), the newest of them: agentos status ${older[0]}`);
+  if (left.length > 0) terminal.line(`${left.length} older run(s), the newest of them: agentos status ${left[0]}`);
   return EXIT.ok;
 }
 

@@ -1,10 +1,6 @@
-import { createInterface } from 'node:readline/promises';
-import { AgentosError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { printable } from '../../output/terminal.ts';
-import type { Project } from '../../run/project.ts';
-import { type Claim, claimsOf, claimText, isTrusted, rememberTrust, revokeTrust } from '../../run/trust.ts';
-import { type PlaceFlags, projectOf } from '../place.ts';
+import { claimsOf, isTrusted, rememberTrust, revokeTrust } from '../../run/trust.ts';
+import { claimLines, type PlaceFlags, projectOf, saysYes } from '../place.ts';
 
 /** Shows what a repository's files would run, redirect or hand over, and trusts it; on a terminal it asks first. */
 export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Promise<number> {
@@ -31,38 +27,4 @@ export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Pr
   }
   say(`Trusted as it is now (${await rememberTrust(project, claims)}). Changes need your trust again.`);
   return EXIT.ok;
-}
-
-/** Throws if the repository's settings are not trusted; on a terminal it asks for trust first. */
-export async function requireTrust(project: Project, isTrustedOnce: boolean): Promise<void> {
-  if (isTrustedOnce) {
-    project.hosts.requireTrust = async () => undefined;
-    return;
-  }
-  const claims = claimsOf(project);
-  if (await isTrusted(project, claims)) return;
-  if (process.stdin.isTTY && process.stderr.isTTY) {
-    process.stderr.write(`${claimLines(project, claims)}\n`);
-    if (await saysYes('Trust these settings of this repository from now on? [y/N] ')) {
-      await rememberTrust(project, claims);
-      return;
-    }
-  }
-  const command = ['agentos trust', ...project.placeFlags].join(' ');
-  throw new AgentosError({ code: 'untrusted', claims: claims.map(claimText), command });
-}
-
-function claimLines({ paths }: Project, claims: readonly Claim[]): string {
-  return [`${printable(paths.repository)} asks for this:`, ...claims.map((claim) => `  ${claimText(claim)}`)].join(
-    '\n',
-  );
-}
-
-export async function saysYes(question: string): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^\s*y(es)?\s*$/i.test(await lines.question(question));
-  } finally {
-    lines.close();
-  }
 }

@@ -3,33 +3,31 @@ import { localClock } from '../../core/duration.ts';
 import { AgentosError, toErrorRecord } from '../../core/errors.ts';
 import { listed } from '../../core/lines.ts';
 import { shownPath } from '../../core/paths.ts';
-import { createIdleLine } from '../../output/idle-line.ts';
-import { printable } from '../../output/terminal.ts';
+import { createTerminal, printable, type TerminalStream, wantsLiveRegion } from '../../output/terminal.ts';
 import { acquireLock, type Lock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { pipelineNamed } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { type WatchIdle, watch } from '../../run/watch/watch.ts';
-import { watchInterrupts } from '../interrupt.ts';
-import { projectOf } from '../place.ts';
-import { printProblem } from '../problem.ts';
-import { type BatchRequest, parseBatchFlags } from '../request.ts';
-import { jsonPrinter, outputFor, runPlanned } from '../show-run.ts';
+import { watchInterrupts } from '../own-process.ts';
+import { projectOf, requireTrust } from '../place.ts';
+import { printJsonLine, printProblem } from '../print.ts';
+import { type BatchFlags, type BatchRequest, requestOf } from '../request.ts';
+import { runPlanned } from '../show-run.ts';
 import { answersIn, emptySummary, refuseSelection, runBatch } from './batch.ts';
-import { requireTrust } from './trust.ts';
 
-interface WatchFlags {
+interface WatchFlags extends BatchFlags {
   once?: boolean;
   interval: number;
   maxCostPerDay?: number;
 }
 
 /** Looks for pending items, runs them, and waits for changes. */
-export async function watchCommand(rawFlags: unknown): Promise<number> {
-  const { once = false, interval, maxCostPerDay = null } = rawFlags as WatchFlags;
-  const request = parseBatchFlags('watch', [], { ...(rawFlags as object), all: true });
-  if (request.dryRun) return runBatch('run', request);
-  const pipeline = pipelineNamed('run', request);
+export async function watchCommand(flags: WatchFlags): Promise<number> {
+  const { once = false, interval: intervalMs, maxCostPerDay = null, json, trust } = flags;
+  const request = requestOf('watch', 'all', flags);
+  if (flags.dryRun) return runBatch('run', request);
+  const pipeline = pipelineNamed('run', flags);
   const unchanged = new Map<number, string>();
   const said = new Set<string>();
   const say = (text: string): void => {
@@ -37,44 +35,39 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
     said.add(text);
   };
   const open = async (): Promise<Project> => {
-    const project = await projectOf(request.place, request.config);
-    await requireTrust(project, request.trust);
+    const project = await projectOf(flags, request.settings);
+    await requireTrust(project, trust);
     project.hosts.onNotice = say;
     for (const answer of await answersIn(project, request)) say(answer);
     return project;
   };
   const first = await open();
-  refuseSelection(first, request);
+  refuseSelection(first, request.settings);
   const lock = await onlyOne(first);
-  const interrupt = watchInterrupts();
+  using interrupt = watchInterrupts();
   let hasRun = false;
   const idle = idleOutput(first, request, pipeline.stages.at(-1)?.nothingToDo ?? '');
   try {
-    const code = await watch({
+    const exitCode = await watch({
       open,
       // Open pull requests come before new items.
       pipelines: ({ config }) => [
         ...(config.remote.pr.open && request.database === null ? [pipelineNamed('react', { unchanged })] : []),
         pipeline,
       ],
-      parallel: request.parallel.workers,
+      parallel: request.workers,
       maxCostPerDayUsd: maxCostPerDay,
-      intervalMs: interval,
+      intervalMs,
       once,
       interrupt,
       clock: systemClock,
       async run(project, own, plan, subscriber) {
         idle.clear();
         hasRun = true;
-        const output = outputFor(project, request);
-        try {
-          const run = { project, pipeline: own, plan, request, resumes: null, interrupt, output, subscriber };
-          const end = await runPlanned(run);
-          // A closed terminal ends the watch, and its items continue at the hub.
-          return end === 'left' ? null : end;
-        } finally {
-          output.close();
-        }
+        const run = { project, pipeline: own, plan, request, resumes: null, interrupt, subscriber };
+        const end = await runPlanned(run);
+        // A closed terminal ends the watch, and its items continue at the hub.
+        return typeof end === 'string' ? null : end;
       },
       onIdle: (state) => idle.show(state),
       onProblem(problem) {
@@ -82,12 +75,11 @@ export async function watchCommand(rawFlags: unknown): Promise<number> {
         printProblem(problem);
       },
     });
-    if (once && request.json && !hasRun)
-      jsonPrinter(first)({ ...emptySummary({ workflow: 'run', parallel: request.parallel.workers }), exitCode: code });
-    return code;
+    if (once && json && !hasRun)
+      printJsonLine({ ...emptySummary({ workflow: 'run', parallel: request.workers }), exitCode }, first.mask);
+    return exitCode;
   } finally {
     idle.clear();
-    interrupt.dispose();
     lock.release();
   }
 }
@@ -104,23 +96,21 @@ async function onlyOne({ paths }: Project): Promise<Lock> {
   }
 }
 
-function idleOutput(project: Project, request: BatchRequest, nothingToDo: string) {
-  const { json, level } = request;
-  const stream = json ? process.stderr : process.stdout;
-  const line = createIdleLine(stream, { env: process.env, quiet: level === 'quiet', mask: project.mask });
-  const printJson = jsonPrinter(project);
-  const { paths, config, source } = project;
+function idleOutput({ paths, config, source, mask }: Project, { flags }: BatchRequest, nothingToDo: string) {
+  const { json = false, quiet = false } = flags;
+  const line = createIdleLine(json ? process.stderr : process.stdout, { env: process.env, quiet, mask });
   const issues = config.remote.source === null ? `${shownPath(paths.repository, paths.issues)}/` : source.location;
   let last = '';
   return {
     clear: () => line.clear(),
     show({ held, day, nextLookMs }: WatchIdle): void {
       const said = held.length === 0 ? [`nothing to do: ${nothingToDo}`] : heldText(held);
-      const text = [...said, ...dayText(day)].join(' · ');
+      if (day !== null) said.push(`$${day.paidUsd.toFixed(2)} of $${day.limitUsd.toFixed(2)} today`);
+      const text = said.join(' · ');
       if (nextLookMs === null) line.keep(text);
       else line.show(`watching ${issues} · ${text}`, `next look ${localClock(nextLookMs, Date.now())}`);
       const state = JSON.stringify({ held, day });
-      if (json && state !== last) printJson({ at: new Date().toISOString(), type: 'watch-idle', held, day });
+      if (json && state !== last) printJsonLine({ at: new Date().toISOString(), type: 'watch-idle', held, day }, mask);
       last = state;
     },
   };
@@ -132,6 +122,37 @@ function heldText(held: WatchIdle['held']): string[] {
   return [...byReason].map(([why, items]) => `${listed(items.map(({ id }) => id))}: ${why}`);
 }
 
-function dayText(day: WatchIdle['day']): string[] {
-  return day === null ? [] : [`$${day.paidUsd.toFixed(2)} of $${day.limitUsd.toFixed(2)} today`];
+const ERASE = '\r\u001B[K';
+
+/** Says in one line what a program waits for: rewritten on a terminal, otherwise printed when it changes. */
+export function createIdleLine(
+  stream: TerminalStream,
+  { env, quiet, mask }: Pick<Project, 'env' | 'mask'> & { quiet: boolean },
+) {
+  const terminal = createTerminal(mask, stream, env);
+  const isLive = wantsLiveRegion(stream, env, quiet);
+  let shown = '';
+  /** Prints a line that stays. */
+  const keep = (text: string): void => {
+    if (!quiet) terminal.line(`[COORDINATOR] ${printable(text)}`);
+  };
+  return {
+    keep,
+    /** `now`: the part that changes all the time; only shown on a terminal. */
+    show(text: string, now: string): void {
+      if (isLive) {
+        // A line that wraps can't be rewritten.
+        const room = Math.max(10, (stream.columns ?? 80) - 1);
+        const line = mask(printable(`${text} · ${now}`));
+        stream.write(`${ERASE}${line.length > room ? `${line.slice(0, room - 1)}…` : line}`);
+      } else if (text !== shown) keep(text);
+      shown = text;
+    },
+    /** To be called before anything else is printed. */
+    clear(): void {
+      if (!isLive) return;
+      if (shown !== '') stream.write(ERASE);
+      shown = '';
+    },
+  };
 }

@@ -10,49 +10,45 @@ import { createTerminal, printable } from '../../output/terminal.ts';
 import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
-import { requireDatabase } from '../hub-database.ts';
-import { exitCodeFor, watchInterrupts } from '../interrupt.ts';
-import { type DatabaseFlags, hideSecrets } from '../place.ts';
-import { wholeNumberOf } from '../request.ts';
+import { requireDatabase } from '../at-hub.ts';
+import { exitCodeFor, watchInterrupts } from '../own-process.ts';
+import { hideSecrets } from '../place.ts';
 import { version } from '../version.ts';
 import { stateFolder } from './hub.ts';
 
-interface WorkerFlags extends DatabaseFlags {
-  parallel?: string | true;
+interface WorkerFlags {
+  database?: string;
+  /** True: without a number. */
+  parallel?: number | true;
   tag?: string[];
   name?: string;
   baseDir?: string;
 }
 
-const TAG = /^[\w.-]{1,40}$/;
-
 /** Works on the hub's backlog until a signal stops it. */
 export async function workerCommand(flags: WorkerFlags): Promise<number> {
   const databaseUrl = requireDatabase(flags);
   hideSecrets([]);
-  const { parallel: given = true } = flags;
-  const wanted = given === true ? availableParallelism() : wholeNumberOf('--parallel', given);
-  for (const tag of flags.tag ?? []) {
-    if (!TAG.test(tag))
-      throw usageError(`"${tag}" is not a tag.`, 'Tags are letters, digits, dots, hyphens and underscores.');
-  }
+  const { parallel = true, tag: tags = [], name = hostname() } = flags;
+  const odd = tags.find((tag) => !/^[\w.-]{1,40}$/.test(tag));
+  if (odd !== undefined)
+    throw usageError(`"${odd}" is not a tag.`, 'Tags are letters, digits, dots, hyphens and underscores.');
   const base = stateFolder(flags.baseDir);
   await prepareStateFolder(base);
   await makeFolder(join(base, 'machine'));
   const lock = tryLock(join(base, 'machine', 'lock')) ?? tryLock(join(base, 'machine', 'lock'));
-  if (lock === null) {
+  if (lock === null)
     throw usageError(`Another worker runs in ${base}.`, 'Stop it first, or start this one with another --base-dir.');
-  }
   const childEnv = withLoopbackDirect(withoutSecrets(process.env, [], []));
-  const terminal = createTerminal(process.stdout, process.env, (text) => text);
-  const interrupt = watchInterrupts();
+  const terminal = createTerminal();
+  using interrupt = watchInterrupts();
   try {
     await runMachine({
       databaseUrl,
       base,
-      name: flags.name ?? hostname(),
-      tags: [...new Set([...(flags.tag ?? []).map((tag) => tag.toLowerCase()), ...(await agentsHere(childEnv))])],
-      parallel: Math.min(MAX_PARALLEL, wanted),
+      name,
+      tags: [...new Set([...tags.map((tag) => tag.toLowerCase()), ...(await agentsHere(childEnv))])],
+      parallel: Math.min(MAX_PARALLEL, parallel === true ? availableParallelism() : parallel),
       version,
       childEnv,
       drain: interrupt.polite,
@@ -62,7 +58,6 @@ export async function workerCommand(flags: WorkerFlags): Promise<number> {
     return exitCodeFor(interrupt.by());
   } finally {
     lock.release();
-    interrupt.dispose();
   }
 }
 

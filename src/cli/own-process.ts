@@ -1,6 +1,7 @@
-import { AgentosError } from '../core/errors.ts';
+import { AgentosError, systemCode } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
 import type { Interruption, Suspension } from '../run/stops.ts';
+import { printProblem } from './print.ts';
 
 /** How long the program may take to end after a second signal, its summary included. */
 const LAST_MOMENT_MS = 3_000;
@@ -24,7 +25,7 @@ export function endOnSignals(): void {
  * The first Ctrl+C, SIGTERM or SIGHUP asks to stop at the next safe point, the second one ends everything at once. Ctrl+Z
  * stops all that the run has started together with it, until it is continued.
  */
-export function watchInterrupts(): Interruption & { dispose(): void } {
+export function watchInterrupts(): Interruption & Disposable {
   const polite = new AbortController();
   const now = new AbortController();
   let received: NodeJS.Signals | null = null;
@@ -59,7 +60,7 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
     onStopped: (given) => {
       suspension = given;
     },
-    dispose: () => {
+    [Symbol.dispose]: () => {
       for (const signal of SIGNALS) process.off(signal, onSignal);
       process.off('SIGTSTP', onStop).off('SIGCONT', onContinue);
       // Everything was killed, and summed up: nothing is left to wait for.
@@ -71,4 +72,41 @@ export function watchInterrupts(): Interruption & { dispose(): void } {
 
 export function exitCodeFor(signal: NodeJS.Signals | null): number {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+}
+
+/** The arguments of a process are for all users of the machine to read: a token, or an address with a password in it. */
+export function hideArguments(): void {
+  const hasPassword = (url: URL | null): boolean =>
+    Boolean(url?.password) || url?.searchParams.has('password') === true;
+  const isSecret = (word: string): boolean =>
+    /^--token(?:=|$)/.test(word) || hasPassword(URL.parse(word.replace(/^--[a-z-]+=/, '')));
+  if (process.argv.some(isSecret)) process.title = 'agentos';
+}
+
+/** In a directory that was removed, every call that asks for the current one would fail. */
+export function leaveRemovedDirectory(): void {
+  try {
+    process.cwd();
+  } catch {
+    process.chdir('/');
+  }
+}
+
+/**
+ * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work continues or ends. If
+ * stdout can't take what is written for another reason (a full disk), what was asked for is not there: that is a failure.
+ */
+export function closedPipeEndsQuietly(): void {
+  const isGone = (error: unknown): boolean => ['EPIPE', 'EIO'].includes(systemCode(error) ?? '');
+  // When stderr fails, there is nowhere to report it.
+  process.stderr.on('error', () => undefined);
+  let failed = false;
+  process.stdout.on('error', (error) => {
+    if (failed || isGone(error)) return;
+    failed = true;
+    printProblem({ code: 'output-unwritable', path: 'stdout', reason: systemCode(error) ?? String(error) });
+    process.once('exit', () => {
+      process.exitCode = EXIT.failed;
+    });
+  });
 }

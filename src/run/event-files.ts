@@ -30,7 +30,7 @@ const AUDITED: ReadonlySet<AgentosEvent['type']> = new Set<AgentosEvent['type']>
   'item-finished',
 ]);
 
-interface RunFilesOptions {
+interface EventFilesOptions {
   mask: (text: string) => string;
   /** Called at the first line that can't be written; later lines are still tried. */
   onFault: (fault: { path: string; reason: string }) => void;
@@ -43,7 +43,7 @@ interface RunFilesOptions {
  * buffered, so a killed run has everything up to the kill. A line is complete or absent. Events and audit files are chains: see
  * `core/chain.ts`.
  */
-export function openRunFiles(paths: RunPaths, { mask, onFault, onForeign }: RunFilesOptions) {
+export function openEventFiles(paths: RunPaths, { mask, onFault, onForeign }: EventFilesOptions) {
   const appendTo = createAppender(onForeign);
   const chains = new Map<string, Chain>();
   let faulty = false;
@@ -104,7 +104,7 @@ const LINE_FEED = 0x0a;
 
 /**
  * Appends whole lines to files: all of them or, if it throws, none. No file stays open: a run of a thousand items has two thousand.
- * `onForeign`: see `RunFilesOptions`.
+ * `onForeign`: see `EventFilesOptions`.
  */
 export function createAppender(onForeign: (path: string) => void = () => undefined) {
   /** The size of each file after our last write. */

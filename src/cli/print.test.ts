@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { expect, test } from 'vitest';
-import { usageProblem } from './problem.ts';
+import { usageProblem } from './print.ts';
 import { createProgram } from './program.ts';
 
 async function problemOf(...args: string[]): Promise<unknown> {

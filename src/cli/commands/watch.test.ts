@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createIdleLine } from './idle-line.ts';
+import { createIdleLine } from './watch.ts';
 
 function shown(isTTY: boolean, quiet = false): { stream: Writable; text: () => string; options: never } {
   let text = '';

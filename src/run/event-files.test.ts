@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { canMount, mountSmallDisk } from '../../test/support/small-disk.ts';
 import { systemCode } from '../core/errors.ts';
-import { createAppender } from './run-files.ts';
+import { createAppender } from './event-files.ts';
 
 test('half a line that a killed process left is ended, so the next line is complete', async () => {
   const path = join(await testFolder(), 'events.jsonl');

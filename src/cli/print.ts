@@ -1,5 +1,7 @@
 import type { Command, CommanderError } from 'commander';
 import type { Problem } from '../core/errors.ts';
+import { EXIT } from '../core/exit-code.ts';
+import { shownJson } from '../core/json.ts';
 import { readKeys } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
 import { nearest } from '../core/nearest.ts';
@@ -7,10 +9,24 @@ import { wordingOf } from '../core/wording.ts';
 import { createTerminal, paint } from '../output/terminal.ts';
 import { ownEnvironment } from '../process/own-environment.ts';
 
+const unmasked = (text: string): string => text;
+
+/** Prints a value as JSON on stdout, for a command whose output it is. Returns the exit code for success. */
+export function printJson(value: unknown, mask = unmasked): number {
+  process.stdout.write(`${mask(shownJson(value, 2))}\n`);
+  return EXIT.ok;
+}
+
+/** The same on one line. */
+export function printJsonLine(value: unknown, mask = unmasked): number {
+  process.stdout.write(`${mask(shownJson(value))}\n`);
+  return EXIT.ok;
+}
+
 /** One clear line that says what is wrong, and one that says what to do. */
 export function printProblem(problem: Problem): void {
   const mask = createMask(readKeys(ownEnvironment(), {}).map((key) => key.secret));
-  const terminal = createTerminal(process.stderr, process.env, mask);
+  const terminal = createTerminal(mask, process.stderr);
   const { message, hint } = wordingOf(problem);
   terminal.line(`${paint(terminal, 'red', 'error:')} ${message}`);
   if (hint) terminal.line(hint);
@@ -20,10 +36,13 @@ export function printProblem(problem: Problem): void {
 export function usageProblem(error: CommanderError, program: Command): Problem | null {
   if (error.exitCode === 0 || error.code === 'commander.help') return null;
   const text = error.message.replace(/^error: /, '');
-  const advice = /^(.* is invalid(?: for argument '[^']*')?)\. (.+)$/s.exec(text);
   const command = program.commands.find((candidate) => candidate.name() === program.args[0]);
-  const [, reason = text, told = guess(text, command ?? program)] = advice ?? [];
   const help = `See: ${[program.name(), ...(command ? [command.name()] : []), '--help'].join(' ')}`;
+  const [, one, other] = /^option '(--[\w-]+).*' cannot be used with option '(--[\w-]+)/.exec(text) ?? [];
+  if (one !== undefined)
+    return { code: 'usage', reason: `${one} and ${other} exclude each other.`, hint: `Remove one of them. ${help}` };
+  const advice = /^(.* is invalid(?: for argument '[^']*')?)\. (.+)$/s.exec(text);
+  const [, reason = text, told = guess(text, command ?? program)] = advice ?? [];
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
   return { code: 'usage', reason: sentence.replace(/\.?$/, '.'), hint: told ? `${told} ${help}` : help };
 }
