@@ -4,7 +4,7 @@ import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { isTemporaryFile } from '../process/files.ts';
+import { isTemporaryFile } from '../process/state-folder.ts';
 import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
 import { type FoundLines, type LineSearch, NotDone, type ReadableFiles } from './tools.ts';
 

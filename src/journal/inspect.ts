@@ -1,15 +1,8 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../core/errors.ts';
-import { JournalFault } from './fault.ts';
+import { examine } from './database.ts';
 import type { StepRecord, StoredStep } from './port.ts';
-import { examine } from './schema.ts';
-
-const attempts = 5;
-const walHeaderBytes = 32;
-const frameHeaderBytes = 24;
-const magicLittleEndian = 0x377f0682;
-const magicBigEndian = 0x377f0683;
 
 /** What a journal holds, as seen from outside. */
 export interface InspectedJournal {
@@ -31,8 +24,15 @@ export function inspectJournal(file: string): InspectedJournal | null {
   try {
     const image = readImage(file);
     if (image === null) return null;
-    db.deserialize(withoutLog(image));
-    return inspected(examine(db, file));
+    // SQLite refuses an in-memory database whose header (bytes 18 and 19) asks for a log.
+    db.deserialize(image.fill(1, 18, 20));
+    const all = examine(db, file);
+    return {
+      finished: all.flatMap(({ end, ...step }) => (end === null ? [] : [{ ...step, ...end }])),
+      inFlight: all.flatMap(({ name, end }) => (end === null ? [name] : [])),
+      latest: all.toSorted((a, b) => b.number - a.number)[0] ?? null,
+      all,
+    };
   } catch {
     return null;
   } finally {
@@ -40,58 +40,42 @@ export function inspectJournal(file: string): InspectedJournal | null {
   }
 }
 
-function inspected(all: StoredStep[]): InspectedJournal {
-  return {
-    finished: all.flatMap(({ id, name, startedAt, end }) =>
-      end === null ? [] : [{ id, name, startedAt, finishedAt: end.finishedAt, result: end.result }],
-    ),
-    inFlight: all.flatMap(({ name, end }) => (end === null ? [name] : [])),
-    latest: all.toSorted((a, b) => b.number - a.number)[0] ?? null,
-    all,
-  };
-}
+const attempts = 5;
 
 /**
  * The database with its log applied. A live owner may copy the log into the database while we read; that is harmless as long as
  * we have the same log. Only if a new log began meanwhile (its header has other salts), the two don't belong together.
  */
 function readImage(file: string): Buffer | null {
+  const log = (): Buffer | null => readIfThere(`${file}-wal`);
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const before = readIfThere(() => readStart(`${file}-wal`));
-    const database = readIfThere(() => readFileSync(file));
+    const before = log();
+    const database = readIfThere(file);
     if (database === null) return null;
-    const wal = readIfThere(() => readFileSync(`${file}-wal`));
-    const after = wal?.subarray(0, walHeaderBytes) ?? null;
-    if (wal === null && before === null) return database;
-    if (wal !== null && after !== null && before?.equals(after)) return applyWal(database, wal);
+    const after = log();
+    if (before === null && after === null) return database;
+    if (before === null || after === null || !headerOf(before).equals(headerOf(after))) continue;
+    return applyLog(database, after);
   }
-  throw new JournalFault('busy', 'the journal kept changing while it was read');
+  return null;
 }
 
-function readStart(path: string): Buffer {
-  const handle = openSync(path, 'r');
+function readIfThere(path: string): Buffer | null {
   try {
-    const start = Buffer.alloc(walHeaderBytes);
-    return start.subarray(0, readSync(handle, start, 0, walHeaderBytes, 0));
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function readIfThere(read: () => Buffer): Buffer | null {
-  try {
-    return read();
+    return readFileSync(path);
   } catch (error) {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return null;
     throw error;
   }
 }
 
-/** SQLite refuses an in-memory database whose header (bytes 18 and 19) asks for a log. */
-function withoutLog(image: Buffer): Buffer {
-  const copy = Buffer.from(image);
-  if (copy.length >= 20 && copy[18] === 2 && copy[19] === 2) copy.fill(1, 18, 20);
-  return copy;
+const headerBytes = 32;
+const frameHeaderBytes = 24;
+const magicLittleEndian = 0x377f0682;
+const magicBigEndian = 0x377f0683;
+
+function headerOf(log: Buffer): Buffer {
+  return log.subarray(0, headerBytes);
 }
 
 /**
@@ -102,54 +86,41 @@ function withoutLog(image: Buffer): Buffer {
  * A frame is valid if its salt is the header's and the running checksum matches. Frames count up to the last one that ends a
  * transaction; it says how many pages the database then has.
  */
-function applyWal(database: Buffer, wal: Buffer): Buffer {
-  const committed = readCommitted(wal);
-  if (committed === null) return database;
-  const image = Buffer.alloc(committed.pageCount * committed.pageSize);
-  database.copy(image);
-  for (const [page, offset] of committed.pages) {
-    // A later transaction may have cut this page off.
-    if (page > committed.pageCount) continue;
-    wal.copy(image, (page - 1) * committed.pageSize, offset, offset + committed.pageSize);
-  }
-  return image;
-}
-
-interface Committed {
-  pageSize: number;
-  pageCount: number;
-  /** By page number: the offset of its last version in the log. */
-  pages: Map<number, number>;
-}
-
-function readCommitted(wal: Buffer): Committed | null {
-  if (wal.length < walHeaderBytes) return null;
-  const magic = wal.readUInt32BE(0);
-  if (magic !== magicLittleEndian && magic !== magicBigEndian) return null;
+function applyLog(database: Buffer, log: Buffer): Buffer {
+  if (log.length < headerBytes) return database;
+  const magic = log.readUInt32BE(0);
+  if (magic !== magicLittleEndian && magic !== magicBigEndian) return database;
   const checksum = createChecksum(magic === magicLittleEndian);
-  checksum.add(wal.subarray(0, 24));
-  if (!checksum.fits(wal, 24)) return null;
+  checksum.add(log.subarray(0, 24));
+  if (!checksum.fits(log, 24)) return database;
 
-  const pageSize = wal.readUInt32BE(8);
-  const salt = wal.subarray(16, 24);
-  let committed: Committed | null = null;
-  let pending: [page: number, offset: number][] = [];
-  for (let frame = walHeaderBytes; frame + frameHeaderBytes + pageSize <= wal.length; ) {
-    const content = frame + frameHeaderBytes;
-    checksum.add(wal.subarray(frame, frame + 8));
-    checksum.add(wal.subarray(content, content + pageSize));
-    if (!wal.subarray(frame + 8, frame + 16).equals(salt) || !checksum.fits(wal, frame + 16)) break;
-    pending.push([wal.readUInt32BE(frame), content]);
-    const pageCount = wal.readUInt32BE(frame + 4);
-    if (pageCount > 0) {
-      const pages: Map<number, number> = committed?.pages ?? new Map();
-      for (const [page, offset] of pending) pages.set(page, offset);
-      committed = { pageSize, pageCount, pages };
+  const pageSize = log.readUInt32BE(8);
+  const salt = log.subarray(16, 24);
+  /** The last version of each page, and how many pages there are; then those of a transaction that has not ended yet. */
+  const pages = new Map<number, Buffer>();
+  let pageCount: number | null = null;
+  let pending: [page: number, content: Buffer][] = [];
+  for (let frame = headerBytes; frame + frameHeaderBytes + pageSize <= log.length; ) {
+    const start = frame + frameHeaderBytes;
+    const content = log.subarray(start, start + pageSize);
+    checksum.add(log.subarray(frame, frame + 8));
+    checksum.add(content);
+    if (!log.subarray(frame + 8, frame + 16).equals(salt) || !checksum.fits(log, frame + 16)) break;
+    pending.push([log.readUInt32BE(frame), content]);
+    const pagesAtEnd = log.readUInt32BE(frame + 4);
+    if (pagesAtEnd > 0) {
+      for (const [page, last] of pending) pages.set(page, last);
+      pageCount = pagesAtEnd;
       pending = [];
     }
-    frame = content + pageSize;
+    frame = start + pageSize;
   }
-  return committed;
+  if (pageCount === null) return database;
+  const image = Buffer.alloc(pageCount * pageSize);
+  database.copy(image);
+  // A later transaction may have cut a page off.
+  for (const [page, content] of pages) if (page <= pageCount) content.copy(image, (page - 1) * pageSize);
+  return image;
 }
 
 function createChecksum(isLittleEndian: boolean) {

@@ -14,17 +14,6 @@ interface JournalPlace {
   claim?: { item: number; fence: number };
 }
 
-interface StepRow {
-  id: string;
-  name: string;
-  number: number;
-  starts: number;
-  started_at: string;
-  finished_at: string | null;
-  finish_order: number | null;
-  result: string | null;
-}
-
 /** The steps of an item on PostgreSQL. With a claim, only the machine that holds it can open them, until it loses the claim. */
 export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace): StepStore {
   const location = `the journal of ${key}`;
@@ -48,31 +37,22 @@ export function postgresSteps(sql: Sql, { repository, key, claim }: JournalPlace
       );
       if (row === undefined) throw fenced();
       owned = { journal: row.id, token: row.token };
-      return row.isNew ? [] : readSteps(sql, row.id);
+      if (row.isNew) return [];
+      return (
+        await sql.rows<StepRow>(`SELECT ${STEP} FROM agentos.steps s WHERE s.journal = $1 ORDER BY s.number`, [row.id])
+      ).map(stepOf);
     },
-    async put({ id, name, number, starts, startedAt, end }) {
+    async put(step) {
       const { journal, token } = owner();
       const written = await sql.rows(
         `WITH owner AS (SELECT id FROM agentos.journals WHERE id = $1 AND token = $2 FOR SHARE)
-          INSERT INTO agentos.steps
-            (journal, id, name, number, starts, started_at, finished_at, finish_order, result)
-          SELECT id, $3, $4, $5, $6, $7, $8, $9, $10 FROM owner
+          INSERT INTO agentos.steps (${COLUMNS})
+          SELECT owner.id, ${GIVEN_VALUES} FROM owner, ${given('$3')}
           ON CONFLICT (journal, id) DO UPDATE SET number = excluded.number, starts = excluded.starts,
             started_at = excluded.started_at, finished_at = excluded.finished_at,
             finish_order = excluded.finish_order, result = excluded.result
           RETURNING id`,
-        [
-          journal,
-          token,
-          id,
-          name,
-          number,
-          starts,
-          startedAt,
-          end?.finishedAt ?? null,
-          end?.order ?? null,
-          end?.result ?? null,
-        ],
+        [journal, token, asJson([step])],
       );
       if (written.length === 0) throw fenced();
     },
@@ -97,7 +77,7 @@ export async function readJournals(
   keys: readonly string[],
 ): Promise<Map<string, StoredStep[]>> {
   const rows = await sql.rows<StepRow & { key: string }>(
-    `SELECT j.key, ${STEP_COLUMNS} FROM agentos.journals j JOIN agentos.steps s ON s.journal = j.id
+    `SELECT j.key, ${STEP} FROM agentos.journals j JOIN agentos.steps s ON s.journal = j.id
       WHERE j.repository = $1 AND j.key = ANY($2) ORDER BY s.number`,
     [repository, keys],
   );
@@ -142,32 +122,35 @@ export async function addJournals(
   );
   for (const { key, steps } of filled) {
     await sql.rows(
-      `INSERT INTO agentos.steps AS s (journal, id, name, number, starts, started_at, finished_at, finish_order, result)
-        SELECT j.id, g.id, g.name, g.number, g.starts, g."startedAt", g."finishedAt", g."order", g.result
-          FROM agentos.journals j, json_to_recordset($3) AS g(id text, name text, number bigint, starts integer,
-            "startedAt" text, "finishedAt" text, "order" bigint, result text)
+      `INSERT INTO agentos.steps AS s (${COLUMNS})
+        SELECT j.id, ${GIVEN_VALUES} FROM agentos.journals j, ${given('$3')}
           WHERE j.repository = $1 AND j.key = $2
         ON CONFLICT (journal, id) DO UPDATE SET finished_at = excluded.finished_at, finish_order = excluded.finish_order,
           result = excluded.result, starts = excluded.starts, number = excluded.number
           WHERE excluded.finished_at IS NOT NULL AND (s.finished_at IS NULL OR s.finished_at < excluded.finished_at)`,
-      [repository, key, JSON.stringify(steps.map(({ end, ...step }) => ({ ...step, ...end })))],
+      [repository, key, asJson(steps)],
     );
   }
 }
 
-const STEP_COLUMNS = 's.id, s.name, s.number, s.starts, s.started_at, s.finished_at, s.finish_order, s.result';
+const COLUMNS = 'journal, id, name, number, starts, started_at, finished_at, finish_order, result';
 
-async function readSteps(sql: Sql, journal: number): Promise<StoredStep[]> {
-  const rows = await sql.rows<StepRow>(
-    `SELECT ${STEP_COLUMNS} FROM agentos.steps s WHERE s.journal = $1 ORDER BY s.number`,
-    [journal],
-  );
-  return rows.map(stepOf);
+/** Steps as a parameter, and the values of their columns. */
+const given = (parameter: string): string =>
+  `json_to_recordset(${parameter}) AS g(id text, name text, number bigint, starts integer, "startedAt" text,
+    "finishedAt" text, "order" bigint, result text)`;
+const GIVEN_VALUES = 'g.id, g.name, g.number, g.starts, g."startedAt", g."finishedAt", g."order", g.result';
+
+function asJson(steps: readonly StoredStep[]): string {
+  return JSON.stringify(steps.map(({ end, ...step }) => ({ ...step, ...end })));
 }
 
-function stepOf(row: StepRow): StoredStep {
-  const { id, name, number, starts, started_at: startedAt, finished_at, finish_order, result } = row;
-  const isEnded = finished_at !== null && finish_order !== null && result !== null;
-  const end = isEnded ? { finishedAt: finished_at, order: finish_order, result } : null;
-  return { id, name, number, starts, startedAt, end };
+const STEP = `s.id, s.name, s.number, s.starts, s.started_at AS "startedAt", s.finished_at AS "finishedAt",
+  s.finish_order AS "order", s.result`;
+
+type End = NonNullable<StoredStep['end']>;
+type StepRow = Omit<StoredStep, 'end'> & (End | Record<keyof End, null>);
+
+function stepOf({ finishedAt, order, result, ...step }: StepRow): StoredStep {
+  return { ...step, end: finishedAt === null ? null : { finishedAt, order, result } };
 }

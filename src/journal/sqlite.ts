@@ -1,14 +1,24 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
 import { freeBytes, makeFolder } from '../process/files.ts';
-import { createDatabase, deleteDatabase, deleteDrafts, pageBytes } from './database-files.ts';
-import { JournalFault, journalError } from './fault.ts';
+import {
+  Damage,
+  deleteDatabase,
+  examine,
+  journalError,
+  makeDatabase,
+  makeIfMissing,
+  pageBytes,
+  pragma,
+  readSteps,
+  sealOf,
+  writeStep,
+} from './database.ts';
 import { StoredJournal } from './journal.ts';
 import type { OpenSteps, SettlingJournal, StoredStep } from './port.ts';
-import { examine, readSteps, schema, sealOf, writeStep } from './schema.ts';
 
 export interface SqliteJournalOptions {
   clock: Clock;
@@ -37,16 +47,7 @@ export function openSqliteJournal(file: string, options: SqliteJournalOptions): 
 export async function writeCheckpoint(file: string, steps: readonly StoredStep[]): Promise<void> {
   await makeFolder(dirname(file));
   deleteDatabase(file);
-  createDatabase(file, schema);
-  const db = new DatabaseSync(file);
-  try {
-    const write = writeStep(db);
-    db.exec('BEGIN IMMEDIATE');
-    for (const step of steps) write(step);
-    db.exec('COMMIT');
-  } finally {
-    db.close();
-  }
+  makeDatabase(file, steps);
 }
 
 /** Free space that a step needs to start: with less, its result could not be stored. */
@@ -59,12 +60,10 @@ class SqliteSteps implements OpenSteps {
   readonly found: StoredStep[];
   readonly #clock: Clock;
   readonly #db: DatabaseSync;
-  readonly #token: number;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  /** Of every finished step, by its id: as it was when it was opened or written. */
-  readonly #seals: Map<string, string>;
+  readonly #write: (step: StoredStep) => void;
   /** Of the files, after our last write. */
   #signature: string;
+  /** Changes with every write by another connection: by the next owner, or by a program that forges a record. */
   readonly #dataVersion: number;
   readonly #onStep: NonNullable<SqliteJournalOptions['onStep']>;
   readonly #isAlone: () => boolean;
@@ -75,7 +74,6 @@ class SqliteSteps implements OpenSteps {
     this.location = file;
     this.#clock = clock;
     this.#onStep = onStep ?? (() => undefined);
-    this.#isAlone = isAlone ?? (() => this.#statements.token.get()?.['token'] === this.#token);
     let opened: DatabaseSync | null = null;
     try {
       makeIfMissing(file);
@@ -85,15 +83,15 @@ class SqliteSteps implements OpenSteps {
       db.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL');
       if (maxBytes !== undefined) db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes))}`);
       this.#db = db;
-      this.#statements = prepareStatements(db);
+      this.#write = writeStep(db);
       const { token, steps } = claim(db);
-      this.#token = token;
+      this.#isAlone = isAlone ?? (() => tokenOf(db) === token);
       this.found = steps;
-      this.#seals = new Map(steps.flatMap((step) => (step.end === null ? [] : [[step.id, sealOf(step, step.end)]])));
-      for (const [id, seal] of this.#seals)
-        if (known !== undefined && known.get(id) !== seal) throw new JournalFault('damaged', forged(id));
-      this.#onStep([...this.#seals]);
-      this.#dataVersion = dataVersionOf(db);
+      const seals = steps.flatMap((step) => (step.end === null ? [] : [[step.id, sealOf(step, step.end)] as const]));
+      const forged = seals.find(([id, seal]) => known !== undefined && known.get(id) !== seal);
+      if (forged !== undefined) throw new Damage(`the record of step ${forged[0]} was not written by its owner`);
+      this.#onStep(seals);
+      this.#dataVersion = pragma(db, 'data_version');
       this.#signature = signatureOf(file);
     } catch (error) {
       // Moved before it is closed: closing a damaged file would fold the log into it and delete the log.
@@ -106,23 +104,21 @@ class SqliteSteps implements OpenSteps {
   async put(step: StoredStep): Promise<void> {
     this.#guard(() => {
       const { id, end } = step;
-      if (end === null && freeBytes(dirname(this.location)) < ROOM_BYTES)
-        throw new JournalFault('full', `less than ${ROOM_BYTES / 1024} KB are free`);
-      const seal = end && sealOf(step, end);
+      if (end === null && freeBytes(dirname(this.location)) < ROOM_BYTES) {
+        const reason = `less than ${ROOM_BYTES / 1024} KB are free`;
+        throw new AgentosError({ code: 'journal-full', file: this.location, reason });
+      }
       this.#inTransaction(() => {
-        if ((this.#statements.seal.get(id)?.['seal'] ?? null) !== (this.#seals.get(id) ?? null))
-          throw this.#changed(forged(id));
-        if (seal !== null) this.#onStep([[id, seal]]);
-        this.#statements.write(step);
+        if (end !== null) this.#onStep([[id, sealOf(step, end)]]);
+        this.#write(step);
       });
-      if (seal !== null) this.#seals.set(id, seal);
     });
   }
 
   check(): void {
     this.#guard(() => {
-      const isSame = signatureOf(this.location) === this.#signature && dataVersionOf(this.#db) === this.#dataVersion;
-      if (!isSame) throw this.#changed('another program wrote to it');
+      if (signatureOf(this.location) !== this.#signature) throw this.#changed();
+      this.#requireUnchanged();
     });
   }
 
@@ -131,38 +127,34 @@ class SqliteSteps implements OpenSteps {
       this.#inTransaction(() => undefined);
       this.close();
       deleteDatabase(this.location);
-      deleteDrafts(this.location);
     });
   }
 
   close(): void {
     if (this.#ended !== null) return;
     this.#ended = new AgentosError({ code: 'journal-unusable', file: this.location, reason: 'it was closed' });
-    try {
-      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-    } catch {
-      // On a full disk, for example. The log stays beside the database, which is as good.
-    }
     closeQuietly(this.#db);
   }
 
+  #requireUnchanged(): void {
+    if (pragma(this.#db, 'data_version') !== this.#dataVersion) throw this.#changed();
+  }
+
   /** If another owner took over, the change is its own. */
-  #changed(reason: string): JournalFault {
-    return this.#isAlone()
-      ? new JournalFault('damaged', reason)
-      : new JournalFault('fenced', 'another owner has taken over');
+  #changed(): Error {
+    if (this.#isAlone()) return new Damage('another program wrote to it');
+    return new AgentosError({ code: 'journal-fenced', file: this.location });
   }
 
   #inTransaction(work: () => void): void {
-    const { begin, token, commit, rollback } = this.#statements;
-    begin.run();
+    this.#db.exec('BEGIN IMMEDIATE');
     try {
-      if (token.get()?.['token'] !== this.#token) throw this.#changed('its fence was moved');
+      this.#requireUnchanged();
       work();
-      commit.run();
+      this.#db.exec('COMMIT');
     } catch (error) {
       // After some errors, such as a full disk, SQLite has already rolled back.
-      if (this.#db.isTransaction) rollback.run();
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     } finally {
       // A write that failed may have changed the log too.
@@ -185,31 +177,18 @@ class SqliteSteps implements OpenSteps {
   }
 }
 
-function makeIfMissing(file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  const size = statSync(file, { throwIfNoEntry: false })?.size;
-  if (size === undefined) createDatabase(file, schema);
-  // A journal appears with its schema in it or not at all, so an empty file has lost its contents.
-  if (size === 0) throw new JournalFault('damaged', 'the file is empty');
-}
-
 /** Makes every earlier owner stale. The steps are read in the same transaction: until then, the owner before us may store one. */
 function claim(db: DatabaseSync): { token: number; steps: StoredStep[] } {
   db.exec('BEGIN IMMEDIATE; UPDATE owner SET token = token + 1');
-  const token = db.prepare('SELECT token FROM owner').get()?.['token'];
-  if (typeof token !== 'number') throw new JournalFault('damaged', 'the owner record is missing');
+  const token = tokenOf(db);
+  if (typeof token !== 'number') throw new Damage('the owner record is missing');
   const steps = readSteps(db);
   db.exec('COMMIT');
   return { token, steps };
 }
 
-function forged(id: string): string {
-  return `the record of step ${id} was not written by its owner`;
-}
-
-/** Changes with every write by another connection. */
-function dataVersionOf(db: DatabaseSync): number {
-  return Number(db.prepare('PRAGMA data_version').get()?.['data_version']);
+function tokenOf(db: DatabaseSync): unknown {
+  return db.prepare('SELECT token FROM owner').get()?.['token'];
 }
 
 /** Of the database and its log. The time of the last change of any kind (ctime) can't be set back, unlike mtime. */
@@ -218,17 +197,6 @@ function signatureOf(file: string): string {
     .map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }))
     .map((found) => (found === undefined ? '-' : `${found.ino} ${found.size} ${found.ctimeNs}`))
     .join(' ');
-}
-
-function prepareStatements(db: DatabaseSync) {
-  return {
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    rollback: db.prepare('ROLLBACK'),
-    token: db.prepare('SELECT token FROM owner'),
-    seal: db.prepare('SELECT seal FROM steps WHERE id = ?'),
-    write: writeStep(db),
-  };
 }
 
 function closeQuietly(db: DatabaseSync): void {

@@ -7,7 +7,7 @@ import type { ItemEvent } from '../core/events.ts';
 import { type ItemId, parseItemId } from '../core/ids.ts';
 import type { ItemStatus } from '../core/item.ts';
 import { wordingOf } from '../core/wording.ts';
-import { deleteDatabase } from '../journal/database-files.ts';
+import { deleteDatabase } from '../journal/database.ts';
 import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
 import { wantsColour } from '../output/terminal.ts';
 import { packageRoot } from '../process/package-root.ts';

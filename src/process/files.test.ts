@@ -1,13 +1,16 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
+import { AgentosError } from '../core/errors.ts';
 import {
   makeOwnFolder,
   makeWritable,
+  namesInside,
+  readText,
   removeFolder,
-  removeStaleTemporaryFiles,
+  requireInside,
   writeFileAtomic,
   writeFileExclusive,
 } from './files.ts';
@@ -67,19 +70,6 @@ test('a folder in the place counts as taken', async () => {
   expect(writeFileExclusive(path, 'x')).toBe(false);
 });
 
-test('what a writer that is gone left behind is removed; what a living one writes, and all else, stays', async () => {
-  const folder = await testFolder();
-  const { pid: gone } = spawnSync(process.execPath, ['--version']);
-  const kept = [`.${process.pid}-1.tmp`, '001-issue.md', '.notes.tmp'];
-  for (const name of [...kept, `.${gone}-3.tmp`]) await writeFile(join(folder, name), 'x');
-  await removeStaleTemporaryFiles(folder);
-  expect((await readdir(folder)).toSorted()).toEqual(kept.toSorted());
-});
-
-test('a folder that is not there is nothing to do', async () => {
-  await expect(removeStaleTemporaryFiles(join(await testFolder(), 'none'))).resolves.toBeUndefined();
-});
-
 test('a folder below one that programs write to is ours, whatever they left in its way', async () => {
   const folder = await testFolder();
   const elsewhere = join(folder, 'elsewhere');
@@ -105,4 +95,86 @@ test('what is made writable is a folder, not what a link leads to', async () => 
   expect((await lstat(closed)).mode & 0o777).toBe(0o500);
   await makeWritable(closed);
   expect((await lstat(closed)).mode & 0o777).toBe(0o755);
+});
+
+/** Why it is refused; null: it is not. */
+function reasonOf(work: () => unknown): string | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof AgentosError && error.problem.code === 'leads-outside') return 'outside';
+    if (error instanceof AgentosError && error.problem.code === 'file-unreadable') return error.problem.reason;
+    throw error;
+  }
+}
+
+async function folderWith(files: Record<string, string | Uint8Array> = {}): Promise<string> {
+  const folder = join(await testFolder(), 'docs');
+  await mkdir(folder);
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  return folder;
+}
+
+test('a file is read as it is; one that is not there is null', async () => {
+  const folder = await folderWith({ 'a.md': '\uFEFFä\r\n' });
+  expect(readText(join(folder, 'a.md'), folder)).toBe('\uFEFFä\r\n');
+  expect(readText(join(folder, 'b.md'), folder)).toBeNull();
+  expect(readText(join(folder, 'a.md', 'b.md'), folder)).toBeNull();
+});
+
+test.each<[string, (path: string) => unknown, string]>([
+  ['a pipe', (path) => execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', path]), 'is not a regular file'],
+  ['a folder', (path) => mkdir(path), 'EISDIR'],
+  ['a device', (path) => symlink('/dev/zero', path), 'is a link that leaves the folder'],
+  ['a link out of the folder', (path) => symlink('../secret', path), 'is a link that leaves the folder'],
+  ['a link to itself', (path) => symlink(path, path), 'ELOOP'],
+  ['more than a megabyte', (path) => writeFile(path, 'x'.repeat(1_000_001)), 'is larger than 1 MB'],
+  ['bytes that are not UTF-8', (path) => writeFile(path, Uint8Array.of(0x23, 0xe9, 0x0a)), 'is not UTF-8 text'],
+  ['a NUL', (path) => writeFile(path, 'a\0b'), 'is not UTF-8 text'],
+])('%s is refused at once, with the reason', async (_, make, reason) => {
+  const folder = await folderWith();
+  await writeFile(join(folder, '..', 'secret'), 'secret');
+  const path = join(folder, 'a.md');
+  await make(path);
+  expect(reasonOf(() => readText(path, folder))).toBe(reason);
+});
+
+test('a link inside the folder is followed, one that leads nowhere is no file', async () => {
+  const folder = await folderWith({ 'a.md': 'a' });
+  await symlink('a.md', join(folder, 'b.md'));
+  await symlink('gone.md', join(folder, 'c.md'));
+  expect([readText(join(folder, 'b.md'), folder), readText(join(folder, 'c.md'), folder)]).toEqual(['a', null]);
+});
+
+test('of the beginning alone, the last character is whole or absent', async () => {
+  const folder = await folderWith({ 'a.md': 'ab€', 'large.md': 'x'.repeat(2_000_000) });
+  expect(readText(join(folder, 'a.md'), folder, 4)).toBe('ab');
+  expect(readText(join(folder, 'large.md'), folder, 100)).toHaveLength(100);
+});
+
+test('a folder is listed only inside of its own; none is empty, and what is no folder is an error', async () => {
+  const folder = await folderWith({ 'b.md': '', 'a.md': '' });
+  const root = join(folder, '..');
+  await symlink('/etc', join(root, 'lld'));
+  expect(namesInside(folder, root)).toEqual(['a.md', 'b.md']);
+  expect(namesInside(join(root, 'none'), root)).toEqual([]);
+  expect(reasonOf(() => namesInside(join(root, 'lld'), root))).toBe('is a link that leaves the folder');
+  expect(reasonOf(() => namesInside(join(folder, 'a.md'), root))).toBe('ENOTDIR');
+});
+
+test('a place for files has to be inside, also where it is not there yet', async () => {
+  const folder = await folderWith();
+  const root = join(folder, '..');
+  await symlink('/tmp', join(folder, 'lineage'));
+  await symlink('/nowhere at all', join(folder, 'lld'));
+  await symlink('..', join(folder, 'up'));
+  expect(reasonOf(() => requireInside(join(folder, 'new', 'x.md'), root))).toBeNull();
+  expect(reasonOf(() => requireInside(join(folder, 'up', 'docs'), root))).toBeNull();
+  for (const path of [join(folder, 'lineage', '42'), join(folder, '..', '..', 'x')])
+    expect(
+      reasonOf(() => requireInside(path, folder)),
+      path,
+    ).toBe('outside');
+  expect(reasonOf(() => requireInside(join(folder, 'lld'), root))).toBe('outside');
 });

@@ -1,13 +1,33 @@
-import { accessSync, constants, linkSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import type { Paths } from '../core/paths.ts';
-import { isProcessAlive } from './process-tree.ts';
-import { requireInside } from './text-file.ts';
+import { isInside } from '../core/paths.ts';
 
 let counter = 0;
+
+/** Recognised as ours by its name, if it is left behind: see `isTemporaryFile`. */
+function temporaryFor(path: string): string {
+  counter += 1;
+  return join(dirname(path), `.${process.pid}-${counter}.tmp`);
+}
 
 /** Never follows a link of that name. */
 const FRESH = { mode: 0o644, flag: 'wx' } as const;
@@ -17,8 +37,7 @@ const FRESH = { mode: 0o644, flag: 'wx' } as const;
  * unchanged.
  */
 export async function writeFileAtomic(path: string, content: string | Buffer): Promise<void> {
-  counter += 1;
-  const temporary = join(dirname(path), `.${process.pid}-${counter}.tmp`);
+  const temporary = temporaryFor(path);
   try {
     await makeFolder(dirname(path));
     await rm(temporary, { force: true });
@@ -34,20 +53,23 @@ export async function writeFileAtomic(path: string, content: string | Buffer): P
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK']);
 
 /**
- * Creates a file, or returns false if it exists: of several processes, exactly one succeeds. The text is written to a temporary file
- * that is linked into place, so a reader sees all of it or no file.
+ * Creates a file, or returns false if it exists: of several processes, exactly one succeeds. The content is written to a temporary
+ * file that is linked into place, so a reader sees all of it or no file.
  */
-export function writeFileExclusive(path: string, text: string, { flush = false, link = linkSync } = {}): boolean {
-  counter += 1;
-  const temporary = join(dirname(path), `.${process.pid}-new-${counter}.tmp`);
+export function writeFileExclusive(
+  path: string,
+  content: string | Buffer,
+  { flush = false, link = linkSync } = {},
+): boolean {
+  const temporary = temporaryFor(path);
   try {
     rmSync(temporary, { force: true });
-    writeFileSync(temporary, text, { flush, ...FRESH });
+    writeFileSync(temporary, content, { flush, ...FRESH });
     try {
       link(temporary, path);
     } catch (error) {
       if (!NO_LINKS.has(systemCode(error) ?? '')) throw error;
-      writeFileSync(path, text, { flush, ...FRESH });
+      copyFileSync(temporary, path, constants.COPYFILE_EXCL);
     }
     return true;
   } catch (error) {
@@ -180,62 +202,6 @@ export async function makeWritable(directory: string): Promise<void> {
   for (const entry of entries) if (entry.isDirectory()) await makeWritable(join(directory, entry.name));
 }
 
-/** Names of temporary files; they contain the id of the writing process. */
-const TEMPORARY_NAMES = [/^\.(\d+)-(?:new-)?\d+\.tmp$/, /\.db\.new-(\d+)(?:-(?:wal|shm|journal))?$/];
-
-/** Whether a file has such a name. */
-export function isTemporaryFile(name: string): boolean {
-  return writerOf(name) !== null;
-}
-
-/** Temporary files in our places whose writers are gone. */
-export async function staleTemporaryFiles(paths: Paths): Promise<string[]> {
-  const { base, repository, locks, checkpoints, llds } = paths;
-  const alone = [base, locks, checkpoints];
-  const written = [llds, paths.issues, join(repository, 'docs')];
-  const ofItems = [paths.runs, paths.lineages, paths.homes, join(base, 'undone')];
-  const below = await Promise.all(ofItems.map(foldersIn));
-  const reviews = below[2]?.map((home) => join(home, 'reviews')) ?? [];
-  const folders = [...alone, ...written, ...ofItems, ...below.flat(), ...reviews];
-  return (await Promise.all(folders.map(staleIn))).flat();
-}
-
-/** Removes what writers that were killed left in one folder. */
-export async function removeStaleTemporaryFiles(directory: string): Promise<void> {
-  for (const path of await staleIn(directory)) await rm(path, { force: true }).catch(() => undefined);
-}
-
-async function staleIn(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch(() => []);
-  const found: string[] = [];
-  for (const name of names) {
-    const writer = writerOf(name);
-    const path = join(directory, name);
-    if (writer !== null && (writer === process.pid ? await isOlderThanUs(path) : !isProcessAlive(writer)))
-      found.push(path);
-  }
-  return found;
-}
-
-async function foldersIn(directory: string): Promise<string[]> {
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
-}
-
-function writerOf(name: string): number | null {
-  for (const pattern of TEMPORARY_NAMES) {
-    const pid = Number(pattern.exec(name)?.[1]);
-    if (pid > 0) return pid;
-  }
-  return null;
-}
-
-/** In a container every program may have the same number. */
-async function isOlderThanUs(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
-  return found !== null && found.mtimeMs < performance.timeOrigin;
-}
-
 /** Our files rarely need more. If less is free, we assume that a write failed for lack of space. */
 const FULL_WITHIN_BYTES = 64 * 1024;
 
@@ -258,4 +224,126 @@ export function freeBytes(folder: string): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
+}
+
+/*
+ * The one way in which documents, prompts and settings of a repository are read. Strangers can have put them there: a link
+ * could hand any file of the machine to a model, a pipe would be waited for without end, and what can't be read must not be
+ * taken for a missing one. Synchronous: a backlog has ten thousand of them, and each is small.
+ */
+
+const LARGEST_BYTES = 1_000_000;
+const PIECE_BYTES = 65_536;
+export const NOT_TEXT = 'is not UTF-8 text';
+
+/** Opening never waits, whatever is in the place of a file. */
+const NO_WAIT = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+const ABSENT: ReadonlySet<string | null> = new Set(['ENOENT', 'ENOTDIR']);
+
+/**
+ * The text of a file; null where there is no file. `inside`: the folder that it must be in when all links are followed; null for
+ * a file that a person named, which may also be a pipe. Throws `file-unreadable`. `most`: only the first bytes of it.
+ */
+export function readText(path: string, inside: string | null, most = Number.POSITIVE_INFINITY): string | null {
+  let handle: number | null = null;
+  try {
+    const real = inside === null ? path : realPathIn(path, inside);
+    handle = openSync(real, inside === null ? constants.O_RDONLY : NO_WAIT);
+    const found = fstatSync(handle);
+    if (found.isDirectory()) throw unreadable(path, 'EISDIR');
+    if (inside !== null && !found.isFile()) throw unreadable(path, 'is not a regular file');
+    const bytes = readBytes(handle, Math.min(most, LARGEST_BYTES + 1), found.size > 0 ? found.size + 1 : PIECE_BYTES);
+    if (bytes.length > LARGEST_BYTES) throw unreadable(path, `is larger than ${LARGEST_BYTES / 1_000_000} MB`);
+    const text = decoded(bytes, bytes.length === most);
+    if (text === null) throw unreadable(path, NOT_TEXT);
+    return text;
+  } catch (error) {
+    if (error instanceof AgentosError) throw error;
+    const code = systemCode(error);
+    if (ABSENT.has(code)) return null;
+    throw unreadable(path, code ?? String(error), error);
+  } finally {
+    if (handle !== null) closeSync(handle);
+  }
+}
+
+/** The first megabyte of a file that says how a checkout is built or tested; empty where it is no text in that folder. */
+export function manifestText(path: string, inside: string): string {
+  try {
+    return readText(path, inside, LARGEST_BYTES) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Names in a folder of the repository, sorted; none where there is no such folder. Throws `file-unreadable`. */
+export function namesInside(folder: string, inside: string): string[] {
+  try {
+    return readdirSync(realPathIn(folder, inside)).sort();
+  } catch (error) {
+    if (error instanceof AgentosError) throw error;
+    if (systemCode(error) === 'ENOENT') return [];
+    throw unreadable(folder, systemCode(error) ?? String(error), error);
+  }
+}
+
+/** Throws `leads-outside` where a path that is or will be there leads out of a folder, with all links followed. */
+export function requireInside(path: string, folder: string): void {
+  const outside = new AgentosError({ code: 'leads-outside', path, folder });
+  if (!isInside(folder, path)) throw outside;
+  try {
+    if (!isInside(realpathSync.native(folder), realpathSync.native(path))) throw outside;
+  } catch (error) {
+    // A link that leads nowhere may lead somewhere later.
+    if (!ABSENT.has(systemCode(error)) || isLink(path)) throw outside;
+    if (path !== folder) requireInside(dirname(path), folder);
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
+}
+
+/** With all links followed; throws where that leads out of the folder, or nowhere. */
+function realPathIn(path: string, inside: string): string {
+  const real = realpathSync.native(path);
+  if (isInside(realpathSync.native(inside), real)) return real;
+  throw unreadable(path, 'is a link that leaves the folder');
+}
+
+function readBytes(handle: number, most: number, expected: number): Buffer {
+  const pieces: Buffer[] = [];
+  for (let left = most; left > 0; ) {
+    const piece = Buffer.allocUnsafe(Math.min(left, expected, PIECE_BYTES));
+    const count = readSync(handle, piece);
+    if (count === 0) break;
+    pieces.push(piece.subarray(0, count));
+    left -= count;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** `isCut`: the last character may not be whole. */
+function decoded(bytes: Buffer, isCut: boolean): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+function unreadable(path: string, reason: string, cause?: unknown): AgentosError {
+  return new AgentosError({ code: 'file-unreadable', path, reason }, { cause });
+}
+
+/** Why a file can't be read, where that is what the error says; any other error is thrown on. */
+export function unreadableReason(error: unknown): string {
+  if (error instanceof AgentosError && error.problem.code === 'file-unreadable') return error.problem.reason;
+  throw error;
 }

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { delimiter, join, relative } from 'node:path';
 import { isInside } from '../core/paths.ts';
+import { manifestText } from './files.ts';
 import { type ProgramOptions, runProgram } from './program.ts';
 import type { SetupFolder } from './setup.ts';
-import { manifestText } from './text-file.ts';
 
 /** What running needs, and what developing and testing need; not what some platform or extra needs. */
 export const REQUIREMENTS =

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import { parseJson } from '../core/json.ts';
 import { reasonIn } from '../core/reason.ts';
+import { manifestText } from './files.ts';
 import { findProgram, type ProgramOptions, runProgram } from './program.ts';
 import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
-import { manifestText } from './text-file.ts';
 
 /**
  * The command that prepares a worktree, by its manifests and lock files; null: nothing to prepare. `path`: the PATH in which

@@ -1,9 +1,10 @@
-import { chmod, lstat, mkdir, symlink } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { pathsOf, workDirectory } from '../core/paths.ts';
-import { abandonedWorkFolders, prepareWorkFolder, tidyWorkFolder } from './state-folder.ts';
+import { abandonedWorkFolders, prepareWorkFolder, removeStaleTemporaryFiles, tidyWorkFolder } from './state-folder.ts';
 
 test.each(['a\\b', 'a?b', 'a#b', '50%', 'a*b', 'a[1]', '{a}', '$a', 'a:b', 'a`b', 'a\nb', '.state'])(
   'below %j nothing is worked on',
@@ -76,4 +77,17 @@ test('one whose repository was deleted is found; not while the folder above that
   expect(await abandonedWorkFolders(paths)).toEqual([
     { folder: join(own, 'gone-1'), repository: join(folder, 'gone') },
   ]);
+});
+
+test('what a writer that is gone left behind is removed; what a living one writes, and all else, stays', async () => {
+  const folder = await testFolder();
+  const { pid: gone } = spawnSync(process.execPath, ['--version']);
+  const kept = [`.${process.pid}-1.tmp`, '001-issue.md', '.notes.tmp'];
+  for (const name of [...kept, `.${gone}-3.tmp`]) await writeFile(join(folder, name), 'x');
+  await removeStaleTemporaryFiles(folder);
+  expect((await readdir(folder)).toSorted()).toEqual(kept.toSorted());
+});
+
+test('a folder that is not there is nothing to do', async () => {
+  await expect(removeStaleTemporaryFiles(join(await testFolder(), 'none'))).resolves.toBeUndefined();
 });

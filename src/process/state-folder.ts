@@ -1,43 +1,20 @@
 import { existsSync } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import type { Paths } from '../core/paths.ts';
-import { isTemporaryFile, makeFolder, namesIn } from './files.ts';
+import { makeFolder, namesIn } from './files.ts';
+import { isProcessAlive } from './process-tree.ts';
 
 const IGNORE = '.gitignore';
 
 /** What we keep in a state folder. */
-export const STATE_ENTRIES: ReadonlySet<string> = new Set([
-  'runs',
-  'checkpoints',
-  'locks',
-  'homes',
-  'caches',
-  'undone',
-  'worktrees',
-  'worktree-state',
-  'batches',
-  'compile-cache',
-  'forge',
-  'keys.json',
-  'hub',
-  'machine',
-  'watch.json',
-]);
-
-/** Folders of which each entry is one item's or one run's, or ours. */
-const PER_ITEM = [
-  'runs',
-  'checkpoints',
-  'locks',
-  'homes',
-  'worktrees',
-  'worktree-state',
-  'undone',
-  'caches',
-  'batches',
-];
+export const STATE_ENTRIES: ReadonlySet<string> = new Set(
+  [
+    'runs checkpoints locks homes caches undone worktrees worktree-state batches compile-cache forge keys.json hub',
+    'machine watch.json',
+  ].flatMap((names) => names.split(' ')),
+);
 
 /**
  * Whatever is in a state folder is believed, and removed by name. So one that comes with the repository, is another user's, or
@@ -62,7 +39,7 @@ export async function requireSafeState(
 
 /** An entry of ours that is a link, relative to the folder. What items hold is theirs. */
 async function linkIn(base: string): Promise<string | null> {
-  for (const folder of [base, ...PER_ITEM.map((name) => join(base, name))]) {
+  for (const folder of [base, ...[...STATE_ENTRIES].map((name) => join(base, name))]) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const link = entries.find((entry) => entry.isSymbolicLink());
     if (link !== undefined) return join(folder, link.name).slice(base.length + 1);
@@ -162,4 +139,47 @@ export async function abandonedWorkFolders({ base, work }: Place): Promise<{ fol
       found.push({ folder, repository });
   }
   return found;
+}
+
+/** The name of a file while it is written; it contains the id of the writing process. */
+const TEMPORARY_NAME = /^\.(\d+)-\d+\.tmp$/;
+
+export function isTemporaryFile(name: string): boolean {
+  return TEMPORARY_NAME.test(name);
+}
+
+/** Temporary files in our places whose writers are gone. */
+export async function staleTemporaryFiles(paths: Paths): Promise<string[]> {
+  const { base, repository, locks, checkpoints, llds } = paths;
+  const pathsIn = async (folder: string) => (await namesIn(folder)).map((name) => join(folder, name));
+  const ofItems = [paths.runs, paths.lineages, join(base, 'undone')];
+  const homes = await pathsIn(paths.homes);
+  const below = [
+    ...homes,
+    ...homes.map((home) => join(home, 'reviews')),
+    ...(await Promise.all(ofItems.map(pathsIn))).flat(),
+  ];
+  const alone = [base, locks, checkpoints, llds, paths.issues, join(repository, 'docs'), paths.homes];
+  return (await Promise.all([...alone, ...ofItems, ...below].map(staleIn))).flat();
+}
+
+/** Removes what writers that were killed left in one folder. */
+export async function removeStaleTemporaryFiles(folder: string): Promise<void> {
+  for (const path of await staleIn(folder)) await rm(path, { force: true }).catch(() => undefined);
+}
+
+async function staleIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await namesIn(folder)) {
+    const writer = Number(TEMPORARY_NAME.exec(name)?.[1] ?? 0);
+    const path = join(folder, name);
+    if (writer > 0 && (writer === process.pid ? await isOlderThanUs(path) : !isProcessAlive(writer))) found.push(path);
+  }
+  return found;
+}
+
+/** In a container every program may have the same number. */
+async function isOlderThanUs(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && found.mtimeMs < performance.timeOrigin;
 }

@@ -3,7 +3,7 @@ import { AgentosError } from '../core/errors.ts';
 import issueTemplate from '../documents/issue-template.md';
 import template from '../documents/lld-template.md';
 import { normaliseText } from '../markdown/markdown.ts';
-import { readText, unreadableReason } from '../process/text-file.ts';
+import { readText, unreadableReason } from '../process/files.ts';
 import alreadyDone from './already-done.md';
 import codeReview from './code-review.md';
 import codeReviewer from './code-reviewer.md';

@@ -7,9 +7,8 @@ import { sha256 } from '../core/hash.ts';
 import type { Environment } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
 import { printable } from '../output/terminal.ts';
-import { writeFileAtomic } from '../process/files.ts';
+import { namesInside, readText, writeFileAtomic } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';
-import { namesInside, readText } from '../process/text-file.ts';
 import type { Project } from './project.ts';
 
 /** Something that a repository's files would make us execute, redirect or hand over. */

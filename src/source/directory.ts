@@ -8,7 +8,7 @@ import { oneLine } from '../core/lines.ts';
 import { nearest } from '../core/nearest.ts';
 import { readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../markdown/markdown.ts';
-import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
+import { namesInside, readText, unreadableReason } from '../process/files.ts';
 import type { Issue, IssueSource } from './port.ts';
 
 const ISSUE_CODES = { folder: 'source-missing', missing: 'issue-missing', unreadable: 'issue-unreadable' } as const;

@@ -3,7 +3,7 @@ import { type ItemId, isItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
 import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText } from '../markdown/markdown.ts';
-import { namesInside, readText } from '../process/text-file.ts';
+import { namesInside, readText } from '../process/files.ts';
 
 /** The beginning of an existing issue or LLD. */
 interface KnownText {

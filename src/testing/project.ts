@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { delimiter, dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../core/json.ts';
+import { manifestText } from '../process/files.ts';
 import { nodeManager } from '../process/setup.ts';
-import { manifestText } from '../process/text-file.ts';
 import { isRunnableTest } from './test-files.ts';
 
 /** Read access to a project's files: a folder, or a commit that is not checked out. */

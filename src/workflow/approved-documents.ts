@@ -13,8 +13,7 @@ import {
   writeFrontMatter,
 } from '../documents/header.ts';
 import { isLld } from '../documents/lld/sections.ts';
-import { makeFolder, writeFileExclusive } from '../process/files.ts';
-import { namesInside, readText, unreadableReason } from '../process/text-file.ts';
+import { makeFolder, namesInside, readText, unreadableReason, writeFileExclusive } from '../process/files.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 
 /*

@@ -3,7 +3,7 @@ import { basename } from 'node:path/posix';
 import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
 import { listed } from '../core/lines.ts';
 import { shownPath } from '../core/paths.ts';
-import type { TreeChange } from '../git/worktree/worktree.ts';
+import type { TreeChange } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import type { DesignedContext, WorktreeContext } from './worktree-item.ts';
 

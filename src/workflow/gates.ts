@@ -3,7 +3,7 @@ import { sha256 } from '../core/hash.ts';
 import type { LldDocument } from '../documents/lld/document.ts';
 import { namesScenario } from '../documents/lld/scenarios.ts';
 import type { Merge } from '../git/merge.ts';
-import type { TreeChange } from '../git/worktree/worktree.ts';
+import type { TreeChange } from '../git/worktree/trees.ts';
 import { oneLine } from '../markdown/writer.ts';
 import { isRead, type TestRun } from '../testing/port.ts';
 import {

@@ -4,7 +4,7 @@ import { oneLine, unlinked } from '../core/lines.ts';
 import { describeDecision } from '../documents/decision.ts';
 import { designFacts, readLld } from '../documents/lld/document.ts';
 import { branchNameOf } from '../git/branches.ts';
-import { namesInside, readText } from '../process/text-file.ts';
+import { namesInside, readText } from '../process/files.ts';
 import { writeReport } from '../verification/report.ts';
 import { type ReviewedCode, reviewCode, reviewsOf } from './code-review.ts';
 import { createDecider } from './decide.ts';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { inspectJournal } from '../../src/journal/inspect.ts';
+import { stepId } from '../../src/journal/journal.ts';
 import type { Journal } from '../../src/journal/port.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { stepId } from '../../src/journal/step-id.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
 
 let folder: string;

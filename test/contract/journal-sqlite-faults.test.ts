@@ -17,10 +17,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { AgentosError, codeOf, type Problem } from '../../src/core/errors.ts';
+import { sealOf } from '../../src/journal/database.ts';
+import { stepId } from '../../src/journal/journal.ts';
 import type { Journal } from '../../src/journal/port.ts';
-import { sealOf } from '../../src/journal/schema.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { stepId } from '../../src/journal/step-id.ts';
 import { runChild, startChild } from '../support/journal-child-process.ts';
 import { canMount, mountSmallDisk } from '../support/small-disk.ts';
 
@@ -299,7 +299,6 @@ describe('several openers and ends', () => {
     open();
     const owner = open();
     await take(owner, 'one');
-    writeFileSync(`${file}.new-1`, 'draft of a process that died');
     await owner.remove();
     expect(readdirSync(folder)).toEqual([]);
   });

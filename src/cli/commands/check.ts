@@ -12,7 +12,7 @@ import { isReview, isTrustworthy, type Review, readReview } from '../../document
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { NOT_TEXT, readText, unreadableReason } from '../../process/text-file.ts';
+import { NOT_TEXT, readText, unreadableReason } from '../../process/files.ts';
 import { printJson } from '../print.ts';
 
 /** One file as `check --json` prints it. */

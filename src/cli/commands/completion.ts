@@ -4,7 +4,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
-import { namesInside } from '../../process/text-file.ts';
+import { namesInside } from '../../process/files.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 

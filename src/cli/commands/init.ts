@@ -6,8 +6,7 @@ import { EXIT } from '../../core/exit-code.ts';
 import { parseJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
-import { writeFileAtomic } from '../../process/files.ts';
-import { manifestText } from '../../process/text-file.ts';
+import { manifestText, writeFileAtomic } from '../../process/files.ts';
 import template from './init-template.md';
 
 const INSTALLED_SCHEMA = 'node_modules/agentos/dist/agentos.schema.json';

@@ -3,7 +3,7 @@ import { codeOf, type ErrorCode, toErrorRecord } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { Replaced } from '../../core/plan.ts';
 import type { Headed } from '../../documents/header.ts';
-import { namesInside, readText } from '../../process/text-file.ts';
+import { namesInside, readText } from '../../process/files.ts';
 import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import { readKnownIssues } from '../../source/known-work.ts';
 import { type Issue, type IssueHead, type IssueSource, isHashOf, shownIssue } from '../../source/port.ts';

@@ -7,7 +7,7 @@ import { designFacts } from '../../documents/lld/document.ts';
 import { isLld } from '../../documents/lld/sections.ts';
 import { isTrustworthy, readReview } from '../../documents/review/reader.ts';
 import { commitFiles } from '../../git/repository.ts';
-import { namesInside, readText } from '../../process/text-file.ts';
+import { namesInside, readText } from '../../process/files.ts';
 import { parseIssue } from '../../source/directory.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
 import { editedLld, readLldFile } from '../../workflow/approved-documents.ts';

@@ -10,7 +10,7 @@ import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
 import { registrationOf, requireUnlocked } from '../../git/worktree/registration.ts';
 import { removePins } from '../../git/worktree/trees.ts';
-import { deleteDatabase } from '../../journal/database-files.ts';
+import { deleteDatabase } from '../../journal/database.ts';
 import { removeFolder } from '../../process/files.ts';
 import { type Lock, lockItem, workedOnBy } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';

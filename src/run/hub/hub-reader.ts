@@ -5,7 +5,7 @@ import type { TreeFiles } from '../../hub/document-trees.ts';
 import { type Cursors, lastPoolEvent, type ReadEvents, readRunNews } from '../../hub/item-events.ts';
 import type { ItemResult } from '../../hub/results.ts';
 import { type HubConnection, submittedFiles } from '../../hub/submitter.ts';
-import { deleteDatabase } from '../../journal/database-files.ts';
+import { deleteDatabase } from '../../journal/database.ts';
 import { noteCopy, readJournals } from '../../journal/postgres.ts';
 import { writeCheckpoint } from '../../journal/sqlite.ts';
 import type { Emitter } from '../recording.ts';

@@ -4,7 +4,7 @@ import { oneLine, unlinked } from '../../core/lines.ts';
 import { readFrontMatter } from '../../documents/header.ts';
 import { withoutReviewLog } from '../../documents/revise/review-log.ts';
 import type { ExistingIssue } from '../../forge/port.ts';
-import { readText } from '../../process/text-file.ts';
+import { readText } from '../../process/files.ts';
 import { createBriefSource, parseIssue } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import type { TaskResult } from '../../worker/protocol.ts';

@@ -19,7 +19,7 @@ import { answeredIn, answerMarker, reactionAnswer, reactionSummary } from '../..
 import { deleteBranch, isAncestor, moveBranchForward } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { fetchBranches } from '../../git/push.ts';
-import { deleteDatabase } from '../../journal/database-files.ts';
+import { deleteDatabase } from '../../journal/database.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
 import { outsideText } from '../../source/remote-issue.ts';
 import type { Project } from '../project.ts';

@@ -8,9 +8,8 @@ import { type Decision, type DecisionKind, decisionOf } from '../../documents/de
 import { bodyHash, readFrontMatter, writeFrontMatter } from '../../documents/header.ts';
 import { personOf } from '../../git/repository.ts';
 import { openSqliteJournal } from '../../journal/sqlite.ts';
-import { writeFileAtomic } from '../../process/files.ts';
+import { requireInside, writeFileAtomic } from '../../process/files.ts';
 import { lockItem } from '../../process/lock.ts';
-import { requireInside } from '../../process/text-file.ts';
 import { createBriefSource } from '../../source/directory.ts';
 import type { Issue } from '../../source/port.ts';
 import { isApprovedForAnother, readLldFile, readLldText } from '../../workflow/approved-documents.ts';

@@ -7,7 +7,7 @@ import { parseJson } from '../../core/json.ts';
 import { type Paths, STAGES, shownPath, type WorkflowName } from '../../core/paths.ts';
 import type { Asked } from '../../core/summary.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
-import { stepId } from '../../journal/step-id.ts';
+import { stepId } from '../../journal/journal.ts';
 import { namesInSync } from '../../process/files.ts';
 import { workedOnBy } from '../../process/lock.ts';
 import { decisionStep, type Question, questionStep } from '../../workflow/decide.ts';

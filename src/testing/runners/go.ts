@@ -3,7 +3,7 @@ import { dirname, join, posix } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../core/json.ts';
 import { shellWord } from '../../core/lines.ts';
-import { manifestText } from '../../process/text-file.ts';
+import { manifestText } from '../../process/files.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
 import { caseMessage, createPathInWorktree, loadMessage, parseGoProfile, textsIn } from '../reports/report.ts';

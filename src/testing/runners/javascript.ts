@@ -1,6 +1,6 @@
 import { join, matchesGlob, posix } from 'node:path';
 import { withoutSequences } from '../../core/lines.ts';
-import { manifestText } from '../../process/text-file.ts';
+import { manifestText } from '../../process/files.ts';
 import type { LoadFailure, RunnerName } from '../port.ts';
 import { dependsOn, hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';

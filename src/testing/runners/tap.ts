@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
-import { manifestText } from '../../process/text-file.ts';
+import { manifestText } from '../../process/files.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { dependsOn, installedMajor } from '../project.ts';
 import { isFileIn } from '../reports/junit.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stepId } from './step-id.ts';
+import { stepId } from './journal.ts';
 
 const idOf = (inputs: unknown): string => stepId({ name: 'draft', inputs });
 
