@@ -168,7 +168,6 @@ async function worktrees(root: string, folder: string): Promise<BenchRow[]> {
       directory: join(base, 'worktrees', `implement-${n}`),
       branch: `agentos/${n}-bench`,
       start,
-      lockFile: join(base, 'locks', 'git-worktree.lock'),
       env,
     });
     return performance.now() - began;

@@ -117,8 +117,6 @@ export function pathsOf(repository: string, base: string, work = base) {
     checkpoint: (workflow: WorkflowName, id: ItemId): string => join(base, 'checkpoints', `${workflow}-${id}.db`),
     locks: join(base, 'locks'),
     lock: (workflow: WorkflowName, id: ItemId): string => join(base, 'locks', `${workflow}-${id}.lock`),
-    /** Serialises changes to git's worktrees over all processes. */
-    gitQueue: join(base, 'locks', 'git-worktree.lock'),
     /** What was last known about the credential pool; no secrets. */
     keys: join(base, 'keys.json'),
     /** What a watch has started. */

@@ -149,26 +149,10 @@ export async function removeFolder(directory: string, inside: string): Promise<v
 
 async function removePiecewise(path: string, depth: number): Promise<void> {
   if (depth > 0 && (await lstat(path).catch(() => null))?.isDirectory()) {
-    for (const name of await readdir(path)) await removePiecewise(join(path, name), depth - 1);
+    for (const name of await namesIn(path)) await removePiecewise(join(path, name), depth - 1);
   }
   rmSync(path, { recursive: true, force: true });
   await breathe();
-}
-
-/** Fast within one file system. False: it can't be moved there. */
-export async function moveFolder(from: string, to: string, inside: string): Promise<boolean> {
-  for (const path of [from, to]) requireInside(dirname(path), inside);
-  await mkdir(dirname(to), { recursive: true });
-  const move = (): Promise<boolean> => rename(from, to).then(() => true);
-  try {
-    return await move().catch(async (error: unknown) => {
-      if (systemCode(error) !== 'EACCES') throw error;
-      await chmod(from, 0o755);
-      return move();
-    });
-  } catch {
-    return false;
-  }
 }
 
 /** The sorted names in a folder; none if it can't be read. */

@@ -68,8 +68,6 @@ export interface Lock {
   release(): void;
 }
 
-const ATTEMPTS = 5;
-
 /** Only one run at a time works on an item. */
 export function lockItem(paths: Pick<Paths, 'lock'>, item: Item): Lock {
   return acquireLock(paths.lock(item.workflow, item.id), item);
@@ -83,26 +81,29 @@ export function acquireLock(path: string, { workflow, id }: { workflow: string; 
     const reason = systemCode(error) ?? String(error);
     throw new AgentosError({ code: 'output-unwritable', path, reason }, { cause: error });
   }
-  // Retried after a stale lock was removed.
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const lock = tryLock(path);
-    if (lock !== null) return lock;
-    const holder = livingHolder(path);
-    if (holder !== null)
-      throw new AgentosError({ code: 'item-locked', workflow, id, pid: holder.pid, since: holder.since });
-  }
+  const lock = tryLock(path);
+  if (lock !== null) return lock;
+  const holder = livingHolder(path);
+  if (holder !== null)
+    throw new AgentosError({ code: 'item-locked', workflow, id, pid: holder.pid, since: holder.since });
+  // Of several processes that found it stale, another one was faster.
   const since = new Date().toISOString();
   throw new AgentosError({ code: 'item-locked', workflow, id, pid: 0, since }, { retry: 'transient' });
 }
 
+const ATTEMPTS = 5;
+
 /**
- * Takes a lock file in an existing folder; null: it is held, or it was stale and has been removed. The file holds the id and start
- * time of its process, so the lock of a killed process is recognised as stale, even if the id was reused.
+ * Takes a lock file in an existing folder; null: it is held. The file holds the id and start time of its process, so the lock of a
+ * killed process is recognised as stale, even if the id was reused.
  */
 export function tryLock(path: string): Lock | null {
   const mine = ownHolder();
-  if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
-  if (isLockStale(path)) removeStale(path, mine);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (take(path, mine)) return { release: () => releaseIfMine(path, mine) };
+    if (!isLockStale(path)) return null;
+    removeStale(path, mine);
+  }
   return null;
 }
 

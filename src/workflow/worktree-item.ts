@@ -79,7 +79,6 @@ export async function openInWorktree<Parts extends WorktreeParts>(
     directory: paths.worktree(workflow, id),
     branch,
     start: base,
-    lockFile: paths.gitQueue,
     env: parts.env,
   });
   const { isAtStart, isNew } = opened;

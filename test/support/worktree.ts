@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createGit, type Git } from '../../src/git/git.ts';
 import { type OpenedWorktree, openWorktree } from '../../src/git/worktree/open.ts';
@@ -13,7 +13,6 @@ export interface WorktreeBench extends TestRepository {
   user: Git;
   head: string;
   directory: string;
-  lockFile: string;
   open(options?: { branch?: string; start?: string; id?: string }): Promise<OpenedWorktree>;
 }
 
@@ -22,6 +21,7 @@ export async function worktreeBench(): Promise<WorktreeBench> {
   const repository = await testRepository({});
   const base = join(repository.root, '.agentos');
   await repository.write('.agentos/.gitignore', '*\n');
+  mkdirSync(join(base, 'locks'));
   await repository.write('README.md', '# Sample\n');
   await repository.write('.gitignore', '*.log\n');
   repository.git('config', 'user.name', 'A Person');
@@ -35,7 +35,6 @@ export function benchAt(repository: TestRepository, root: string, base: string):
   const env = { PATH: process.env['PATH'] ?? '', HOME: repository.home };
   const user = createGit(root, env);
   const head = gitIn(root, env, 'rev-parse', 'HEAD');
-  const lockFile = join(base, 'locks', 'git-worktree.lock');
   const directoryOf = (id: string): string => join(base, 'worktrees', `implement-${id}`);
   return {
     ...repository,
@@ -45,9 +44,8 @@ export function benchAt(repository: TestRepository, root: string, base: string):
     user,
     head,
     directory: directoryOf('42'),
-    lockFile,
     open: ({ branch = 'agentos/42-title', start = head, id = '42' } = {}) =>
-      openWorktree({ repository: user, directory: directoryOf(id), branch, start, lockFile, env }),
+      openWorktree({ repository: user, directory: directoryOf(id), branch, start, env }),
   };
 }
 

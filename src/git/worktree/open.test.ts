@@ -80,7 +80,6 @@ test('a worktree that was half made when its maker was killed is finished', asyn
   await writeFile(file, JSON.stringify({ ...state, ready: false }));
   await writeFile(join(bench.base, 'worktree-state', 'implement-42', 'index.lock'), '');
   const gitDir = await gitDirOf(bench);
-  await writeFile(join(gitDir, 'locked'), 'initializing');
   await writeFile(join(gitDir, 'HEAD'), `${'0'.repeat(40)}\n`);
   await rm(join(gitDir, 'commondir'));
   await rm(join(bench.directory, 'README.md'));
@@ -89,7 +88,6 @@ test('a worktree that was half made when its maker was killed is finished', asyn
   expect(isNew).toBe(true);
   expect(await worktree.snapshot()).toBe(await worktree.treeOf(bench.head));
   expect(gitIn(worktree.directory, bench.env, 'status', '--porcelain')).toBe('');
-  expect(await readdir(gitDir)).not.toContain('locked');
 });
 
 test('a worktree of which only git still knows is taken over, and its changes are kept', async () => {
@@ -228,8 +226,8 @@ test('without Git LFS its files stay pointers, and that is said', async () => {
   await mkdir(bin);
   await symlink(execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim(), join(bin, 'git'));
   const env = { ...here.env, PATH: bin };
-  const { directory, user: repository, lockFile, head: start } = here;
-  const options = { repository, directory, branch: 'agentos/42-title', start, lockFile, env };
+  const { directory, user: repository, head: start } = here;
+  const options = { repository, directory, branch: 'agentos/42-title', start, env };
   const { worktree, warnings } = await openWorktree(options);
   expect(warnings).toEqual([expect.stringContaining('Git LFS, which is not installed')]);
   await writeFile(join(worktree.directory, 'work.txt'), 'work\n');
@@ -239,12 +237,12 @@ test('without Git LFS its files stay pointers, and that is said', async () => {
 });
 
 const OPENING = `
-  const [git, worktree, root, directory, branch, start, lockFile, env] = process.argv.slice(1);
+  const [git, worktree, root, directory, branch, start, env] = process.argv.slice(1);
   const { createGit } = await import(git);
   const { openWorktree } = await import(worktree);
   const { writeFile } = await import('node:fs/promises');
   const environment = JSON.parse(env);
-  const options = { repository: createGit(root, environment), directory, branch, start, lockFile, env: environment };
+  const options = { repository: createGit(root, environment), directory, branch, start, env: environment };
   process.stderr.write('begins');
   const opened = await openWorktree(options);
   await writeFile(directory + '/own.txt', branch);
@@ -254,7 +252,7 @@ const OPENING = `
 function startOpening(bench: WorktreeBench, id: string) {
   const modules = ['../git.ts', './open.ts'].map((name) => new URL(name, import.meta.url).href);
   const place = [bench.root, join(bench.base, 'worktrees', `implement-${id}`), `agentos/${id}-same`];
-  const args = [...modules, ...place, bench.head, bench.lockFile, JSON.stringify(bench.env)];
+  const args = [...modules, ...place, bench.head, JSON.stringify(bench.env)];
   return spawn(process.execPath, ['--input-type=module', '-e', OPENING, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -316,7 +314,6 @@ test('two repositories that share nothing but a base directory’s name don’t 
     directory,
     branch: 'agentos/42-title',
     start: one.head,
-    lockFile: join(copy, '.agentos', 'locks', 'git-worktree.lock'),
     env: one.env,
   });
   await writeFile(join(directory, 'work.txt'), 'work\n');

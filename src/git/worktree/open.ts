@@ -5,7 +5,6 @@ import { codeOf, systemCode } from '../../core/errors.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
 import { type BranchRef, branchesNear, freeBranch, isAncestor, unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
-import { inGitQueue, removeStaleGitLocks } from '../locks.ts';
 import {
   LONG_MS,
   placeOf,
@@ -16,7 +15,7 @@ import {
   writeWorktreeState,
 } from './place.ts';
 import { restoreTree, shareIndex } from './private-index.ts';
-import { isBeingMade, registrationOf, repairRegistration } from './registration.ts';
+import { register, registrationOf, removeStaleGitLocks } from './registration.ts';
 import { lfsSettings } from './submodules.ts';
 import { openPins } from './trees.ts';
 import {
@@ -42,15 +41,13 @@ export interface OpenedWorktree {
  * commit is moved to this one: tracked files are replaced, all others stay.
  */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
-  const { repository, lockFile, env } = options;
-  const { place, claim } = await inGitQueue(lockFile, async () => {
-    const [found, branches] = await Promise.all([
-      placeOf(repository, options.directory),
-      branchesNear(repository, options.branch),
-    ]);
-    await removeStaleGitLocks(found, [options.branch, (await readWorktreeState(found))?.branch ?? null]);
-    return { place: found, claim: await claimWorktree(repository, found, branches, options) };
-  });
+  const { repository, env } = options;
+  const [place, branches] = await Promise.all([
+    placeOf(repository, options.directory),
+    branchesNear(repository, options.branch),
+  ]);
+  await removeStaleGitLocks(place, [options.branch, (await readWorktreeState(place))?.branch ?? null]);
+  const claim = await claimWorktree(repository, place, branches, options);
   const { gitDir, state } = claim;
   const isNew = !state.ready;
   const isMoved = state.start !== options.start;
@@ -73,16 +70,9 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
-  const worktree = createWorktree(
-    options,
-    place,
-    { ...claim, state: ready },
-    settings,
-    pin,
-    await folderStamp(place.directory),
-  );
+  const stamp = await folderStamp(place.directory);
   return {
-    worktree,
+    worktree: createWorktree(options, place, { ...claim, state: ready }, settings, pin, stamp),
     isNew,
     isAtStart: isNew && commit === options.start,
     warnings: warning === null ? [] : [warning],
@@ -139,49 +129,42 @@ async function claimWorktree(
   const isFilled = await hasContent(directory);
   // A person deleted folder, registration and branch; only our note is left.
   const isThrownAway = noted !== null && !isFilled && registered === null && !branches.has(noted.branch);
-  const known = isThrownAway
-    ? null
-    : (noted ?? (registered === null ? null : await stateFrom(registered, branches, wanted)));
-  if (known === null) {
-    if (isFilled) throw unusable(directory, 'It holds files, and it is no worktree of this repository.');
-    return addWorktree(repository, place, branches, wanted);
-  }
-  const state = { ...known, ready: known.ready && isFilled, made: isFilled ? known.made : null };
+  const known = isThrownAway ? null : (noted ?? (await stateFrom(registered, branches, wanted)));
+  if (known === null && isFilled)
+    throw unusable(directory, 'It holds files, and it is no worktree of this repository.');
+  const { start } = wanted;
+  const state: WorktreeState =
+    known === null
+      ? {
+          branch: await freeBranch(repository, branches, { ...wanted, directory }),
+          start,
+          head: start,
+          ready: false,
+          made: null,
+          ignored: [],
+        }
+      : { ...known, ready: known.ready && isFilled, made: isFilled ? known.made : null };
   const there = branches.get(state.branch);
   if (there && there.checkedOutAt !== null && there.checkedOutAt !== directory) {
     throw unusable(directory, `Its branch ${state.branch} is checked out in ${there.checkedOutAt}.`);
   }
-  await writeWorktreeState(place, state);
-  const gitDir = await repairRegistration(place, registered, state.branch);
-  if (await isBeingMade(gitDir)) await rm(join(gitDir, 'locked'), { force: true });
-  if (there === undefined) {
-    await repository.run(['update-ref', `refs/heads/${state.branch}`, state.head]);
-  }
-  return { gitDir, state: { ...state, head: there?.commit ?? state.head }, isEmpty: !isFilled };
-}
-
-async function addWorktree(
-  repository: Git,
-  place: WorktreePlace,
-  branches: ReadonlyMap<string, BranchRef>,
-  { branch: asked, start }: { branch: string; start: string },
-): Promise<Claim> {
-  const { directory } = place;
-  const branch = await freeBranch(repository, branches, { branch: asked, start, directory });
-  const state: WorktreeState = { branch, start, head: start, ready: false, made: null, ignored: [] };
   // Written first: if we are killed in between, the next attempt knows that the worktree is ours.
   await writeWorktreeState(place, state);
-  const add = ['worktree', 'add', '--quiet', '--no-checkout', '-B', branch, directory, start];
-  await repository.run(add);
-  return { gitDir: await repairRegistration(place, null, branch), state, isEmpty: true };
+  // A branch that is there and free has no commits of its own.
+  if (known === null || there === undefined)
+    await repository.run(['update-ref', '-m', 'agentos', `refs/heads/${state.branch}`, state.head]);
+  const gitDir = await register(repository, place, registered, `ref: refs/heads/${state.branch}`);
+  const head = known === null ? start : (there?.commit ?? state.head);
+  return { gitDir, state: { ...state, head }, isEmpty: !isFilled };
 }
 
 /** Without a note: the state from what git knows, if the branch is the expected one. */
 async function stateFrom(
-  gitDir: string,
+  gitDir: string | null,
   branches: ReadonlyMap<string, BranchRef>,
   { branch: asked, start }: { branch: string; start: string },
 ): Promise<WorktreeState | null> {
+  if (gitDir === null) return null;
   const head = (await readFile(join(gitDir, 'HEAD'), 'utf8').catch(() => '')).trim().replace(/^ref: refs\/heads\//, '');
   const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
   const commit = branches.get(branch)?.commit;

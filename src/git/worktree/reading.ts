@@ -1,17 +1,15 @@
 import { existsSync } from 'node:fs';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../core/errors.ts';
 import type { Paths } from '../../core/paths.ts';
-import { makeFolder, removeFolder } from '../../process/files.ts';
+import { makeFolder, namesIn, removeFolder } from '../../process/files.ts';
 import { type Lock, tryLock } from '../../process/lock.ts';
 import type { Git } from '../git.ts';
-import { inGitQueue } from '../locks.ts';
 import { checkOut } from './open.ts';
 import { LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
 import { readable, shareIndex, splitNames } from './private-index.ts';
-import { registrationOf, repairRegistration } from './registration.ts';
-import { removeWorktree } from './remove.ts';
+import { register, registrationOf, removeWorktree } from './registration.ts';
 import { lfsSettings } from './submodules.ts';
 
 /** The state that a question is about: `tree` is the commit's own tree, or one derived from it. */
@@ -34,7 +32,7 @@ export interface ReadingWorktree {
 interface ReadingOptions {
   /** In the user's repository. */
   repository: Git;
-  paths: Pick<Paths, 'work' | 'worktrees' | 'locks' | 'gitQueue'>;
+  paths: Pick<Paths, 'work' | 'worktrees' | 'locks'>;
   env: Record<string, string>;
   /** Called with the files that a program changed. The changes are discarded. */
   onChanged: (files: string[]) => void;
@@ -52,7 +50,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
     taken ??= await take(repository, paths);
     const { place } = taken;
     const { settings } = await lfsSettings(repository, commit, env);
-    const gitDir = await inGitQueue(paths.gitQueue, () => register(place, commit));
+    const gitDir = await registerAnew(repository, place, commit);
     const git = worktreeGit(place, gitDir, env, settings);
     if (held !== tree) await fill(git, place, tree);
     held = null;
@@ -86,28 +84,19 @@ async function take(
   repository: Git,
   { worktrees, locks }: ReadingOptions['paths'],
 ): Promise<{ place: WorktreePlace; lock: Lock }> {
-  await makeFolder(locks);
-  await makeFolder(worktrees);
+  for (const folder of [locks, worktrees]) await makeFolder(folder);
   for (let n = 1; n < MOST; n++) {
-    const lock = lockOf(locks, `reading-${n}`);
+    const lock = tryLock(join(locks, `reading-${n}.lock`));
     if (lock !== null) return { place: await placeOf(repository, join(worktrees, `reading-${n}`)), lock };
   }
   throw new Error(`${MOST} worktrees for reading are in use`);
 }
 
-function lockOf(locks: string, name: string): Lock | null {
-  const file = join(locks, `${name}.lock`);
-  // The first call removes a lock that a killed process left.
-  return tryLock(file) ?? tryLock(file);
-}
-
-/** Recreates git's own folder for the worktree, because a program may have changed settings or HEAD in it. */
-async function register(place: WorktreePlace, commit: string): Promise<string> {
+/** A program may have changed settings or HEAD in git's own folder for the worktree. */
+async function registerAnew(repository: Git, place: WorktreePlace, commit: string): Promise<string> {
   const known = await registrationOf(place);
   if (known !== null) await removeFolder(known, place.commonDir);
-  const gitDir = await repairRegistration(place, null, null);
-  await writeFile(join(gitDir, 'HEAD'), `${commit}\n`);
-  return gitDir;
+  return register(repository, place, null, commit);
 }
 
 async function fill(git: Git, place: WorktreePlace, tree: string): Promise<void> {
@@ -146,17 +135,12 @@ export async function removeReadingWorktrees({
   repository,
   paths,
 }: Pick<ReadingOptions, 'repository' | 'paths'>): Promise<void> {
-  const states = await readdir(worktreeStates(paths.work)).catch(() => [] as string[]);
-  for (const name of states.filter(isReadingWorktree)) {
+  for (const name of (await namesIn(worktreeStates(paths.work))).filter(isReadingWorktree)) {
     await makeFolder(paths.locks);
-    const lock = lockOf(paths.locks, name);
+    const lock = tryLock(join(paths.locks, `${name}.lock`));
     if (lock === null) continue;
     try {
-      const place = await placeOf(repository, join(paths.worktrees, name));
-      if ((await registrationOf(place)) === null) {
-        await removeFolder(place.directory, place.work);
-        await removeFolder(place.stateFolder, place.work);
-      } else await removeWorktree({ repository, place, branch: null, lockFile: paths.gitQueue, hasPins: false });
+      await removeWorktree(repository, await placeOf(repository, join(paths.worktrees, name)));
     } finally {
       lock.release();
     }

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentosError, codeOf } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
+import { unusable } from '../branches.ts';
 import type { Git, GitSetting } from '../git.ts';
 import { readAt } from '../repository.ts';
 import { type WorktreePlace, type WorktreeState, worktreeGit, writeWorktreeState } from './place.ts';
@@ -19,8 +20,7 @@ import {
   restoreTree,
   shareIndex,
 } from './private-index.ts';
-import { repairRegistration } from './registration.ts';
-import { removeWorktree } from './remove.ts';
+import { register, registrationOf, removeWorktree } from './registration.ts';
 import { createSetUpFiles, type SetUpFiles } from './set-up-files.ts';
 import { updateSubmodules } from './submodules.ts';
 import {
@@ -44,8 +44,6 @@ export interface WorktreeOptions {
   branch: string;
   /** The commit that a new branch starts at. */
   start: string;
-  /** Serialises `git worktree` over all processes. */
-  lockFile: string;
   env: Record<string, string>;
 }
 
@@ -128,7 +126,7 @@ export function createWorktree(
   pin: Pin,
   firstStamp: string | null,
 ): Worktree {
-  const { repository, lockFile, env } = options;
+  const { repository, env } = options;
   const { branch } = claim.state;
   let { gitDir, state } = claim;
   /** The tree in the private index, with the stamp of that file. */
@@ -152,7 +150,7 @@ export function createWorktree(
 
   /** Git for this worktree, after its registration was repaired. */
   const ours = async (): Promise<Git> => {
-    gitDir = await repairRegistration(place, gitDir, branch);
+    gitDir = await register(repository, place, gitDir, `ref: refs/heads/${branch}`);
     return worktreeGit(place, gitDir, env, settings);
   };
 
@@ -270,7 +268,11 @@ export function createWorktree(
     madeBySetUp: () => [...(state.made ?? []), ...state.ignored].map(readable),
     setUpFiles: createSetUpFiles(join(place.stateFolder, 'set-up-files.json')),
     dropIgnored: async () => (await removeIgnored(await ours(), place, state.ignored)).map(readable),
-    remove: () => removeWorktree({ repository, place, branch, lockFile }),
+    async remove() {
+      if ((await registrationOf(place)) === null)
+        throw unusable(place.directory, 'It is not registered as a worktree of this repository.');
+      await removeWorktree(repository, place);
+    },
   };
 }
 

@@ -233,7 +233,7 @@ async function locksOf({ locks }: Paths, isWanted: (name: string) => boolean): P
     const holder = readHolder(path);
     const why = holder === null ? 'it names no process' : `process ${holder.pid} is gone`;
     // Acquired and released like by the next run: another process may have acquired it meanwhile.
-    const takeOver = (): void => (tryLock(path) ?? tryLock(path))?.release();
+    const takeOver = (): void => tryLock(path)?.release();
     return candidate('lock', path, why, takeOver, { item: null });
   });
 }

@@ -6,16 +6,20 @@ import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
 import { branchesNear } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
-import { removeStaleGitLocks } from '../../git/locks.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
-import { registrationOf, requireUnlocked } from '../../git/worktree/registration.ts';
+import {
+  registrationOf,
+  removeStaleGitLocks,
+  removeWorktree,
+  requireUnlocked,
+} from '../../git/worktree/registration.ts';
 import { removePins } from '../../git/worktree/trees.ts';
 import { deleteDatabase } from '../../journal/database.ts';
 import { removeFolder } from '../../process/files.ts';
 import { type Lock, lockItem, workedOnBy } from '../../process/lock.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
-import { type Candidate, type Cleaned, candidate, isImplemented, removeRemains, tipOf } from './worktrees.ts';
+import { type Candidate, type Cleaned, candidate, isImplemented, tipOf } from './worktrees.ts';
 
 const ASKED = 'asked for';
 
@@ -104,7 +108,7 @@ async function worktreePart(
     return isThere(directory) ? candidate('worktree', directory, 'not a worktree of ours', null) : null;
   }
   if (gitDir !== null) await requireUnlocked(gitDir, directory);
-  return candidate('worktree', directory, ASKED, () => removeRemains(project, place, state?.branch ?? null));
+  return candidate('worktree', directory, ASKED, () => removeWorktree(project.git, place));
 }
 
 async function pinsPart(git: Git, name: string): Promise<Candidate | null> {

@@ -19,10 +19,8 @@ import {
 } from '../../git/worktree/place.ts';
 import { splitNames } from '../../git/worktree/private-index.ts';
 import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/reading.ts';
-import { lockedBecause, registrationOf, registrations } from '../../git/worktree/registration.ts';
-import { removeWorktree } from '../../git/worktree/remove.ts';
-import { removePins } from '../../git/worktree/trees.ts';
-import { namesIn, removeFolder } from '../../process/files.ts';
+import { lockedBecause, registrationOf, registrations, removeWorktree } from '../../git/worktree/registration.ts';
+import { namesIn } from '../../process/files.ts';
 import { livingHolder, workedOnBy } from '../../process/lock.ts';
 import { readReportStatus } from '../../verification/report-reader.ts';
 import { discardCommand, type Project } from '../project.ts';
@@ -99,19 +97,6 @@ export async function worktreesOf(project: Project, isWanted: (name: string) => 
   return candidates;
 }
 
-/** Removes a worktree, or what is left of one, with its pins and our state file. */
-export async function removeRemains(
-  { paths, git }: Project,
-  place: WorktreePlace,
-  branch: string | null,
-): Promise<void> {
-  if ((await registrationOf(place)) !== null)
-    return removeWorktree({ repository: git, place, branch, lockFile: paths.gitQueue });
-  await removeFolder(place.directory, place.work);
-  await removePins(git, place.name);
-  await removeFolder(place.stateFolder, place.work);
-}
-
 async function judge(project: Project, place: WorktreePlace): Promise<Candidate> {
   const { paths, childEnv, git } = project;
   const { directory, name } = place;
@@ -125,7 +110,7 @@ async function judge(project: Project, place: WorktreePlace): Promise<Candidate>
   const removable = (why: string): Candidate =>
     candidate('worktree', directory, why, async () => {
       const branch = state?.branch ?? null;
-      await removeRemains(project, place, branch);
+      await removeWorktree(git, place);
       // The result of a landing or a reaction is on another branch.
       if (!isOfStage && branch !== null) await deleteBranch(git, branch);
     });
