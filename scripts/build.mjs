@@ -60,7 +60,7 @@ const options = {
 
 /** Each is a graph of its own. `always` are lazy imports that nearly every process of the graph needs. */
 const graphs = [
-  { entries: { cli: 'src/cli/main.ts' }, always: ['src/process/package-root.ts', 'src/cli/run.ts'] },
+  { entries: { cli: 'src/cli/main.ts' }, always: ['src/process/own-process.ts', 'src/cli/run.ts'] },
   commandGraph(['check']),
   commandGraph(batchCommands),
   commandGraph(otherCommands),

@@ -10,8 +10,7 @@ import {
   UNMETERED,
   withinBounds,
 } from '../models/port.ts';
-import type { ProgramEnd, ProgramOptions } from '../process/program.ts';
-import { runTaggedProgram } from '../process/remains.ts';
+import { type ProgramEnd, type ProgramOptions, runTaggedProgram } from '../process/program.ts';
 import type { Writer } from './port.ts';
 
 export type CommandOptions = Omit<CallOptions, 'token' | 'endpointOf'>;

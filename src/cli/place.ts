@@ -8,7 +8,7 @@ import { definedOnly } from '../core/json.ts';
 import { DATABASE_VARIABLE, type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
 import { printable } from '../output/terminal.ts';
-import { hideVariables, ownEnvironment } from '../process/own-environment.ts';
+import { hideVariables, ownEnvironment } from '../process/own-process.ts';
 import { openProject, type Project } from '../run/project.ts';
 import { type Claim, claimsOf, claimText, isTrusted, rememberTrust } from '../run/trust.ts';
 

@@ -7,7 +7,7 @@ import { createMask } from '../core/mask.ts';
 import { nearest } from '../core/nearest.ts';
 import { wordingOf } from '../core/wording.ts';
 import { createTerminal, paint } from '../output/terminal.ts';
-import { ownEnvironment } from '../process/own-environment.ts';
+import { ownEnvironment } from '../process/own-process.ts';
 
 const unmasked = (text: string): string => text;
 

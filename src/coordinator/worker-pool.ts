@@ -1,7 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { signalTree } from '../process/process-tree.ts';
-import { endTagged, WORKER_TAG } from '../process/remains.ts';
+import { endTagged, signalTree, WORKER_TAG } from '../process/process-tree.ts';
 import { type FromWorker, KEEP_COMPILED_CODE, type TaskReference, type ToWorker } from '../worker/protocol.ts';
 
 export interface WorkerSettings {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type CoordinatedEnd, type CoordinatedItem, ParallelCoordinator } from '../coordinator/coordinator.ts';
 import { AgentosError } from '../core/errors.ts';
 import { createLineReader } from '../core/lines.ts';
-import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
+import { compiledCodeFolder, packageRoot } from '../process/own-process.ts';
 import type { HeldItem } from './held-item.ts';
 import type { MachineOptions } from './machine.ts';
 import type { Relay } from './relay.ts';

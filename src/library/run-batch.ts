@@ -10,7 +10,7 @@ import { wordingOf } from '../core/wording.ts';
 import { deleteDatabase } from '../journal/database.ts';
 import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
 import { wantsColour } from '../output/terminal.ts';
-import { packageRoot } from '../process/package-root.ts';
+import { packageRoot } from '../process/own-process.ts';
 import { prepareStateFolder } from '../process/state-folder.ts';
 import { readUserResult, type UserTaskInput } from '../worker/user-task.ts';
 import { type BatchOptions, type SettledItem, type SettledOptions, settleOptions } from './batch-options.ts';

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { access, constants, open, realpath, stat } from 'node:fs/promises';
@@ -12,7 +13,7 @@ import { createLineReader } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
-import { endTree, signalTree } from './process-tree.ts';
+import { endTagged, endTree, endUntagged, processStat, signalTree } from './process-tree.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 
 export interface ProgramOptions {
@@ -116,7 +117,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const stopping: { done: Promise<void> | null } = { done: null };
   let timedOut = false;
   const stop = (): void => {
-    stopping.done ??= endTree(child.pid, { hasMonitor: sandbox?.endsAll === true });
+    stopping.done ??= endTree(child.pid, sandbox?.endsAll === true);
   };
   signal.addEventListener('abort', stop, { once: true });
   const timer = systemClock.timer(Math.min(timeoutMs, LONGEST_MS), () => {
@@ -159,6 +160,30 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     clearInterval(alive);
     if (child.pid !== undefined) onGroup?.(child.pid, true);
     signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Of one call of a command or an agent. */
+const CALL_TAG = 'AGENTOS_CALL';
+
+/**
+ * A program whose every descendant carries a value of its own in a variable. What is left of them when it ends is ended too, also
+ * what made itself independent of the process group, or even of its environment: it would keep changing files that are being
+ * looked at.
+ */
+export async function runTaggedProgram(program: ProgramOptions): Promise<ProgramEnd> {
+  if (program.sandbox?.endsAll) return runProgram(program);
+  const tag = randomUUID();
+  let began: number | null = null;
+  const onGroup = (leader: number, ended: boolean): void => {
+    if (!ended) began = processStat(leader)?.start ?? null;
+    program.onGroup?.(leader, ended);
+  };
+  try {
+    return await runProgram({ ...program, onGroup, env: { ...program.env, [CALL_TAG]: tag } });
+  } finally {
+    await endTagged(tag, CALL_TAG);
+    if (began !== null) await endUntagged(program.cwd, began);
   }
 }
 

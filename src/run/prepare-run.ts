@@ -9,7 +9,7 @@ import type { SpanContext } from '../core/traceparent.ts';
 import { requireModels } from '../models/settings.ts';
 import { namesIn } from '../process/files.ts';
 import { ownHolder } from '../process/lock.ts';
-import { packageRoot } from '../process/package-root.ts';
+import { packageRoot } from '../process/own-process.ts';
 import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
 import type { SandboxTool } from '../process/sandbox/sandbox.ts';
 import { prepareStateFolder, requireOwnFolder, staleTemporaryFiles } from '../process/state-folder.ts';

@@ -10,7 +10,7 @@ import { wordingOf } from '../core/wording.ts';
 import type { OutputPrefixer, OutputPrefixerOptions } from '../output/prefixer.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { lockItem } from '../process/lock.ts';
-import { compiledCodeFolder, packageRoot } from '../process/package-root.ts';
+import { compiledCodeFolder, packageRoot } from '../process/own-process.ts';
 import { tidyWorkFolder } from '../process/state-folder.ts';
 import { readPromptFiles } from '../prompts/prompts.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';

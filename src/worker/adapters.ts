@@ -15,7 +15,7 @@ import type { Reaction } from '../core/reaction.ts';
 import { Secret } from '../core/secret.ts';
 import { createGit, type Git } from '../git/git.ts';
 import type { Provider } from '../models/port.ts';
-import { packageRoot } from '../process/package-root.ts';
+import { packageRoot } from '../process/own-process.ts';
 import { runProgram } from '../process/program.ts';
 import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';

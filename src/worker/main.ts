@@ -9,8 +9,8 @@ import { messageOf } from '../core/wording.ts';
 import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
-import { closeInheritedFiles } from '../process/inherited-files.ts';
 import { livingHolder } from '../process/lock.ts';
+import { closeInheritedFiles } from '../process/own-process.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
 import { createIdleCollection } from './idle-collection.ts';
 import {

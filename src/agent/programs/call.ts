@@ -8,8 +8,13 @@ import type { AgentSpec } from '../../core/model-spec.ts';
 import { detailOf, reasonIn } from '../../core/reason.ts';
 import { type Provider, promptText, UNMETERED, withinBounds } from '../../models/port.ts';
 import { makeFolder, makeOwnFolder, removeFolder } from '../../process/files.ts';
-import { findProgram, interpreted, type ProgramEnd, type ProgramOptions } from '../../process/program.ts';
-import { runTaggedProgram } from '../../process/remains.ts';
+import {
+  findProgram,
+  interpreted,
+  type ProgramEnd,
+  type ProgramOptions,
+  runTaggedProgram,
+} from '../../process/program.ts';
 import { AGENT_PROGRAMS, type AgentOptions } from '../create.ts';
 import type { WriteReply, WriteRequest, Writer } from '../port.ts';
 import { NotDone } from '../tools.ts';

@@ -14,7 +14,7 @@ import { consoleSubscriber } from '../../output/event-lines.ts';
 import { OutputPrefixer, sinkOf } from '../../output/prefixer.ts';
 import { printSummary } from '../../output/summary.ts';
 import { createTerminal, paint } from '../../output/terminal.ts';
-import { packageRoot } from '../../process/package-root.ts';
+import { packageRoot } from '../../process/own-process.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { openProject } from '../../run/project.ts';

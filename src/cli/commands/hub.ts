@@ -13,7 +13,7 @@ import { listMachines, revokeMachine } from '../../hub/machines.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from '../../hub/migrations.ts';
 import { keptSecret } from '../../hub/secret-file.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
-import { ownEnvironment } from '../../process/own-environment.ts';
+import { ownEnvironment } from '../../process/own-process.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { withDatabase } from '../at-hub.ts';
 import { exitCodeFor, watchInterrupts } from '../own-process.ts';

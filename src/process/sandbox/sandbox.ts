@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { packageRoot } from '../package-root.ts';
+import { packageRoot } from '../own-process.ts';
 import { bubblewrapArguments } from './bubblewrap.ts';
 import { answerOn, ENTER, type Ports } from './ports.ts';
 import type { Rule } from './rules.ts';

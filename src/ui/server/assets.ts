@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { packageRoot } from '../../process/package-root.ts';
+import { packageRoot } from '../../process/own-process.ts';
 
 /** A static file of the page. */
 export interface Asset {

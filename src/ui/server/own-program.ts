@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { packageRoot } from '../../process/package-root.ts';
+import { packageRoot } from '../../process/own-process.ts';
 import { readRecord, runIds } from '../../run/history/run-files.ts';
 import type { Project } from '../../run/project.ts';
 

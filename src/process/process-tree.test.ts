@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../test/support/folder.ts';
 import { eventually, isAlive } from '../../test/support/processes.ts';
-import { processStat } from './process-tree.ts';
-import { endTagged, endUntagged, runTaggedProgram } from './remains.ts';
+import { endTagged, endUntagged, processStat } from './process-tree.ts';
+import { runTaggedProgram } from './program.ts';
 
 const hasProc = existsSync('/proc/self/stat');
 /** Gives a program a terminal of its own. */
