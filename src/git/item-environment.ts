@@ -4,7 +4,7 @@ import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
 import { makeFolder, makeOwnFolder, writeFileAtomic } from '../process/files.ts';
-import { packageSettings } from '../process/package-settings.ts';
+import { packageSettings } from '../process/sandbox/registries.ts';
 import type { Git } from './git.ts';
 
 export interface ItemEnvironmentOptions {

@@ -6,7 +6,7 @@ import { VENDORS } from '../core/keys.ts';
 import { labelOf } from '../core/paths.ts';
 import { messageOf } from '../core/wording.ts';
 import { diskFault, namesIn } from '../process/files.ts';
-import { findSandbox, withoutSandbox } from '../process/sandbox/find.ts';
+import { findSandbox, withoutSandbox } from '../process/sandbox/sandbox.ts';
 import { claimItem } from './backlog.ts';
 import { isAway, openDatabase } from './database.ts';
 import { startHeartbeat } from './heartbeat.ts';

@@ -7,9 +7,15 @@ import { readAt } from '../git/repository.ts';
 import { createShownGit, type ShownGit } from '../git/worktree/shown-git.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { type Caches, cachesFor } from '../process/sandbox/caches.ts';
-import { hideSystem } from '../process/sandbox/hidden.ts';
-import { machineSettings, type Reach, reachGateway, reachHosts } from '../process/sandbox/reach.ts';
-import { type AllowedHost, allowedHosts, configuredHost, REGISTRY_FILES } from '../process/sandbox/registries.ts';
+import { hideSystem, showNamed, showToolchains } from '../process/sandbox/places.ts';
+import { type Reach, reachGateway, reachHosts } from '../process/sandbox/reach.ts';
+import {
+  type AllowedHost,
+  allowedHosts,
+  configuredHost,
+  machineSettings,
+  REGISTRY_FILES,
+} from '../process/sandbox/registries.ts';
 import { createRules, type Rule, type Rules } from '../process/sandbox/rules.ts';
 import {
   createSandbox,
@@ -18,7 +24,6 @@ import {
   type SandboxTool,
   type SandboxWish,
 } from '../process/sandbox/sandbox.ts';
-import { showNamed, showToolchains } from '../process/sandbox/toolchains.ts';
 
 export interface ItemSandboxOptions {
   tool: SandboxTool;
@@ -57,9 +62,9 @@ export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
     known.set(asked, rules);
     const env = { ...caches.env, ...(process.getuid?.() === 0 ? ROOT : {}) };
     const made = { tool, rules, empty: shown.empty };
-    if (wish.network?.includes('host')) return createSandbox({ ...made, network: { is: 'host' }, env });
+    if (wish.network?.includes('host')) return createSandbox({ ...made, network: 'host', env });
     const { ports, env: reaching } = await reachOf(wish, options);
-    return createSandbox({ ...made, network: { is: 'own', ports }, env: { ...env, ...reaching } });
+    return createSandbox({ ...made, network: ports, env: { ...env, ...reaching } });
   };
 }
 

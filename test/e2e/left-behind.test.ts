@@ -55,16 +55,15 @@ test('what killed writers left is removed by the next run, and by clean; what li
   const left = [
     `docs/lld/.${gone}-1.tmp`,
     `docs/lineage/1/.${gone}-2.tmp`,
-    `issues/.${gone}-new-1.tmp`,
+    `issues/.${gone}-1.tmp`,
     `.agentos/.${gone}-3.tmp`,
     `.agentos/runs/${run}/.${gone}-4.tmp`,
-    `.agentos/locks/.${gone}-new-2.tmp`,
+    `.agentos/locks/.${gone}-2.tmp`,
     `.agentos/locks/lld-9.lock`,
-    `.agentos/checkpoints/lld-1.db.new-${gone}`,
-    `.agentos/checkpoints/lld-1.db.new-${gone}-wal`,
+    `.agentos/checkpoints/.${gone}-5.tmp`,
     '.agentos/checkpoints/lld-1.db',
   ];
-  const kept = [`docs/lld/.${process.pid}-1.tmp`, 'docs/lld/.notes.tmp', `.agentos/locks/.${process.pid}-new-2.tmp`];
+  const kept = [`docs/lld/.${process.pid}-1.tmp`, 'docs/lld/.notes.tmp', `.agentos/locks/.${process.pid}-2.tmp`];
   const isThere = (path: string): boolean => existsSync(join(repository.root, path));
   const leaveAll = async (): Promise<void> => {
     for (const path of left) await repository.write(path, JSON.stringify({ pid: gone, processStart: '1', since: '' }));

@@ -16,7 +16,7 @@ import { createVendorAgents, requireModels, trustCertificates, vendorBaseUrl } f
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { namesInside } from '../../process/files.ts';
 import { runProgram } from '../../process/program.ts';
-import { findSandbox } from '../../process/sandbox/find.ts';
+import { findSandbox } from '../../process/sandbox/sandbox.ts';
 import { detectSetup } from '../../process/setup.ts';
 import { readPromptFiles } from '../../prompts/prompts.ts';
 import { parseKeys } from '../../run/keys-file.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CACHE_FOLDERS } from '../../core/paths.ts';
 import { makeOwnFolder } from '../files.ts';
 import { runProgram } from '../program.ts';
-import { homesOf } from './hidden.ts';
+import { homesOf } from './places.ts';
 import type { SandboxWish } from './sandbox.ts';
 
 /** What the set-up fetches and later programs only read. All others are written whenever they are used. */

@@ -1,12 +1,9 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import type { AddressInfo, Server } from 'node:net';
-import { homedir } from 'node:os';
-import { isAbsolute } from 'node:path';
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import { type Duplex, pipeline } from 'node:stream';
 import { proxyFor } from '../../core/proxy.ts';
-import { packageSettings } from '../package-settings.ts';
-import { type Ports, samePort } from './ports.ts';
-import { type AllowedHost, LOOPBACK_HOST, MACHINE_FILES } from './registries.ts';
+import { type AllowedHost, LOOPBACK_HOST } from './registries.ts';
+import type { Ports } from './sandbox.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -22,7 +19,7 @@ export function reachGateway(endpoints: readonly string[]): Reach {
   return { ports: new Map(ports.map((port) => [port, samePort(port)])), env: {} };
 }
 
-export interface HostOptions {
+interface HostOptions {
   allowed: readonly AllowedHost[];
   /** Of the program: where the user has a proxy, it is named there. */
   env: Environment;
@@ -53,14 +50,6 @@ export async function reachHosts({ allowed, env, onRefused, hasOwnNetwork }: Hos
   return { ports, env: proxyEnvironment(port) };
 }
 
-/** The texts of settings of the machine and of the user, for `allowedHosts`. */
-export async function machineSettings(): Promise<Record<string, string>> {
-  const files = Object.keys(MACHINE_FILES).filter((path) => isAbsolute(path));
-  const texts = await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]));
-  const own = [...(await packageSettings(homedir()))].map(([path, text]) => [`~/${path}`, text]);
-  return Object.fromEntries([...texts, ...own]);
-}
-
 async function listening(proxy: Server): Promise<Reach> {
   proxy.listen(0, '127.0.0.1').unref();
   await once(proxy, 'listening');
@@ -88,4 +77,21 @@ function proxyEnvironment(port: number): Record<string, string> {
     npm_config_noproxy: DIRECT,
     JAVA_TOOL_OPTIONS: java.join(' '),
   };
+}
+
+/** A port of this machine's loopback, for one of the same number in the sandbox. */
+function samePort(port: number): (socket: Socket) => void {
+  return (socket) => joinStreams(socket, connect(port, '127.0.0.1'));
+}
+
+/** What one says the other hears, until either of them is gone. */
+export function joinStreams(one: Duplex, other: Duplex): void {
+  // One that left while the other was still being opened: a pipeline to it would throw.
+  if (one.destroyed || other.destroyed) {
+    one.destroy();
+    other.destroy();
+    return;
+  }
+  pipeline(one, other, () => undefined);
+  pipeline(other, one, () => undefined);
 }

@@ -1,3 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export const LOOPBACK_HOST = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|::1)$/i;
@@ -27,13 +31,16 @@ const USUAL = [
 const VARIABLES =
   /^(?:npm_config_(?:.*:)?registry|yarn_(?:npm_)?registry(?:_server)?|pip_(?:extra_)?index_url|pip_find_links|uv_(?:default_|extra_)?index(?:_url)?|goproxy|gosumdb|cargo_registries_\w+_index|bundle_mirror__\w+|nuget_source)$/i;
 
+const NPM = /^[ \t]*(?:@[^\s:=]+:)?registry[ \t]*=[ \t]*["']?(\S+?)["']?[ \t]*$/gm;
+const PIP = /^[ \t]*(?:(?:extra-)?index-url|find-links)[ \t]*=[ \t]*(.*(?:\n[ \t]+\S+)*)/gm;
+
 /** Files of a repository that name registries, and where in them. */
 export const REGISTRY_FILES: Readonly<Record<string, RegExp>> = {
-  '.npmrc': /^[ \t]*(?:@[^\s:=]+:)?registry[ \t]*=[ \t]*["']?(\S+?)["']?[ \t]*$/gm,
+  '.npmrc': NPM,
   '.yarnrc': /^[ \t]*"?(?:@[^\s:]+:)?registry"?[ \t]+"?(\S+?)"?[ \t]*$/gm,
   '.yarnrc.yml': /\bnpmRegistryServer:[ \t]*["']?(\S+?)["']?[ \t]*$/gm,
   'bunfig.toml': /^[ \t]*"?(?:registry|url|@?[\w-]+)"?[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
-  'pip.conf': /^[ \t]*(?:(?:extra-)?index-url|find-links)[ \t]*=[ \t]*(.*(?:\n[ \t]+\S+)*)/gm,
+  'pip.conf': PIP,
   'requirements.txt': /^[ \t]*(?:--index-url|--extra-index-url|-i)[\s=]+(\S+)/gm,
   'pyproject.toml': /^[ \t]*(?:url|index-url|default-index)[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
   'uv.toml': /^[ \t]*(?:url|index-url|default-index)[ \t]*=[ \t]*["'](https?:[^"']+)/gm,
@@ -43,24 +50,70 @@ export const REGISTRY_FILES: Readonly<Record<string, RegExp>> = {
   'nuget.config': /\bvalue[ \t]*=[ \t]*"(https?:[^"]+)"/gi,
 };
 
-/** Settings of the machine and of the user, which package managers read as well. */
-export const MACHINE_FILES: Readonly<Record<string, RegExp>> = {
-  '/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
-  '/usr/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
-  '/usr/local/etc/npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
-  '/etc/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
-  '~/.npmrc': REGISTRY_FILES['.npmrc'] as RegExp,
-  '~/.config/pnpm/rc': REGISTRY_FILES['.npmrc'] as RegExp,
-  '~/.config/pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
-  '~/.pip/pip.conf': REGISTRY_FILES['pip.conf'] as RegExp,
-  '~/.config/go/env': /^GOPROXY=(.*)$/gm,
+const PIP_LINE =
+  /^\s*(?:\[[\w-]+\]|(?:index-url|extra-index-url|find-links|no-index|trusted-host|cert|(?:default-)?timeout|retries|prefer-binary)\s*=.*|[ \t]+[^\s=]+)\s*$/;
+
+const NPM_LINE =
+  /^\s*(?:(?:@[^\s:=]+:)?registry|ca(?:\[\])?|cafile|strict-ssl|legacy-peer-deps|ignore-scripts|engine-strict|prefer-offline|offline|fetch-[a-z-]+|manage-package-manager-versions|package-manager-strict(?:-version)?)\s*=/;
+
+/**
+ * A package manager's settings in the user's home. `line`: matches lines about where packages come from and how they are fetched; other
+ * lines may hold credentials or commands. `registries`: as above.
+ */
+const USER_FILES: Readonly<Record<string, { line: RegExp; registries: RegExp }>> = {
+  '.npmrc': { line: NPM_LINE, registries: NPM },
+  '.config/pnpm/rc': { line: NPM_LINE, registries: NPM },
+  '.config/pip/pip.conf': { line: PIP_LINE, registries: PIP },
+  '.pip/pip.conf': { line: PIP_LINE, registries: PIP },
+  '.config/go/env': {
+    line: /^(?:GOPROXY|GOPRIVATE|GONOPROXY|GOSUMDB|GONOSUMDB|GOINSECURE|GOTOOLCHAIN|GOFLAGS)=/,
+    registries: /^GOPROXY=(.*)$/gm,
+  },
 };
+
+const PASSWORD = /:\/\/[^/\s@]*@/;
+
+/**
+ * The package managers' settings that every program of an item may read, by path in the home. Without them, an install
+ * that depends on a mirror fails. Lines with a password in a URL are dropped.
+ */
+export async function packageSettings(home: string): Promise<ReadonlyMap<string, string>> {
+  const texts = await Promise.all(
+    Object.entries(USER_FILES).map(async ([path, { line }]) => {
+      const text = home === '' ? '' : await readFile(join(home, path), 'utf8').catch(() => '');
+      const lines = text.split(/\r?\n/).filter((each) => line.test(each) && !PASSWORD.test(each));
+      return [path, lines.map((each) => `${each}\n`).join('')] as const;
+    }),
+  );
+  return new Map(texts.filter(([, text]) => text !== ''));
+}
+
+/** Settings of all users of the machine. */
+const SYSTEM_FILES: Readonly<Record<string, RegExp>> = {
+  '/etc/npmrc': NPM,
+  '/usr/etc/npmrc': NPM,
+  '/usr/local/etc/npmrc': NPM,
+  '/etc/pip.conf': PIP,
+};
+
+const MACHINE_FILES: Readonly<Record<string, RegExp>> = {
+  ...SYSTEM_FILES,
+  ...Object.fromEntries(Object.entries(USER_FILES).map(([path, { registries }]) => [`~/${path}`, registries])),
+};
+
+/** The texts of settings of the machine and of the user, for `allowedHosts`. */
+export async function machineSettings(): Promise<Record<string, string>> {
+  const files = Object.keys(SYSTEM_FILES);
+  const texts = await Promise.all(files.map(async (path) => [path, await readFile(path, 'utf8').catch(() => '')]));
+  const own = [...(await packageSettings(homedir()))].map(([path, text]) => [`~/${path}`, text]);
+  return Object.fromEntries([...texts, ...own]);
+}
 
 export interface RegistrySources {
   env: Environment;
   /** From the configuration: `host` or `host:port`. */
   hosts: readonly string[];
-  /** Texts of `MACHINE_FILES` and `REGISTRY_FILES`, by their names. */
+  /** See `machineSettings`; and texts of `REGISTRY_FILES`, by their names. */
   machine: Readonly<Record<string, string>>;
   repository: Readonly<Record<string, string>>;
 }

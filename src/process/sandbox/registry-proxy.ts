@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import { BlockList, connect, isIP, type Socket } from 'node:net';
+import { request as requestSecurely } from 'node:https';
+import { BlockList, connect, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect as connectSecurely } from 'node:tls';
-import { joinStreams } from './ports.ts';
+import { joinStreams } from './reach.ts';
 import type { AllowedHost } from './registries.ts';
 
 export interface RegistryProxyOptions {
@@ -20,23 +20,20 @@ const CONNECT_MS = 30_000;
 
 /** Machines that are not on the internet: this one, its network, and the addresses at which clouds hand out credentials. */
 const PRIVATE = new BlockList();
-for (const [network, prefix, family] of [
-  ['0.0.0.0', 8, 'ipv4'],
-  ['10.0.0.0', 8, 'ipv4'],
-  ['100.64.0.0', 10, 'ipv4'],
-  ['127.0.0.0', 8, 'ipv4'],
-  ['169.254.0.0', 16, 'ipv4'],
-  ['172.16.0.0', 12, 'ipv4'],
-  ['192.168.0.0', 16, 'ipv4'],
-  ['168.63.129.16', 32, 'ipv4'],
-  ['::', 127, 'ipv6'],
-  ['fc00::', 7, 'ipv6'],
-  ['fe80::', 10, 'ipv6'],
-] as const)
-  PRIVATE.addSubnet(network, prefix, family);
+for (const network of [
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 168.63.129.16/32',
+  '::/127 fc00::/7 fe80::/10',
+].flatMap((networks) => networks.split(' '))) {
+  const [address = '', prefix] = network.split('/');
+  PRIVATE.addSubnet(address, Number(prefix), familyOf(address));
+}
 
 export function isPrivateAddress(address: string): boolean {
-  return PRIVATE.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return PRIVATE.check(address, familyOf(address));
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
 export function allowedFor(allowed: readonly AllowedHost[], host: string, port: number): AllowedHost | undefined {
@@ -73,10 +70,10 @@ export function createRegistryProxy({ allowed, proxyFor, onRefused }: RegistryPr
     if (usable === undefined) throw refuse(host);
     return usable;
   };
-  const tunnel = async (host: string, port: number): Promise<Socket> => {
+  const tunnel = async (host: string, port: number): Promise<Duplex> => {
     const address = await addressOf(host, port, true);
     const proxy = proxyFor(host, true);
-    return proxy === null ? opened(connect(port, address)) : throughProxy(proxy, `${host}:${port}`);
+    return proxy === null ? directly(address, port) : throughProxy(proxy, `${host}:${port}`);
   };
 
   const server = createServer((asked, answer) => {
@@ -155,44 +152,47 @@ async function forward(
   asked.pipe(upstream);
 }
 
-async function throughProxy(proxy: URL, target: string): Promise<Socket> {
-  const isSecure = proxy.protocol === 'https:';
-  const port = Number(proxy.port) || (isSecure ? 443 : 80);
-  const socket = isSecure
-    ? connectSecurely({ host: proxy.hostname, port, servername: proxy.hostname })
-    : connect(port, proxy.hostname);
-  await opened(socket, isSecure ? 'secureConnect' : 'connect');
-  const credentials = Object.entries(credentialsOf(proxy)).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials.join('')}\r\n`);
-  const head = await headOf(socket);
-  if (/^HTTP\/1\.[01] 2\d\d/.test(head)) return socket;
-  socket.destroy();
-  throw new Error(`the proxy ${proxy.host} refused ${target}: ${head.split('\r\n')[0]}\n`);
+const TOO_LATE = 'no connection in time\n';
+
+function directly(address: string, port: number): Promise<Duplex> {
+  const socket = connect(port, address);
+  return new Promise((resolve, reject) => {
+    socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error(TOO_LATE)));
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.setTimeout(0);
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
 }
 
-const MOST_HEAD_BYTES = 16_384;
-
-/** Up to the empty line; what comes after it stays in the socket. */
-function headOf(socket: Socket): Promise<string> {
+function throughProxy(proxy: URL, target: string): Promise<Duplex> {
+  const isSecure = proxy.protocol === 'https:';
+  const asked = (isSecure ? requestSecurely : request)({
+    host: proxy.hostname,
+    port: Number(proxy.port) || (isSecure ? 443 : 80),
+    method: 'CONNECT',
+    path: target,
+    headers: { host: target, ...credentialsOf(proxy) },
+    agent: false,
+    timeout: CONNECT_MS,
+  });
   return new Promise((resolve, reject) => {
-    let head = Buffer.alloc(0);
-    const stop = (): void => {
-      socket.off('readable', read).off('error', reject).off('end', ended);
-    };
-    const ended = (): void => reject(new Error('the proxy closed the connection\n'));
-    const read = (): void => {
-      for (let piece = socket.read() as Buffer | null; piece !== null; piece = socket.read() as Buffer | null) {
-        head = Buffer.concat([head, piece]);
-        const end = head.indexOf('\r\n\r\n');
-        if (end !== -1) {
-          stop();
-          if (end + 4 < head.length) socket.unshift(head.subarray(end + 4));
-          return resolve(head.subarray(0, end).toString('latin1'));
-        }
-        if (head.length > MOST_HEAD_BYTES) return ended();
+    asked.once('error', reject);
+    asked.once('timeout', () => asked.destroy(new Error(TOO_LATE)));
+    // Whatever it answers.
+    asked.once('connect', ({ statusCode = 0, statusMessage }, socket, head) => {
+      socket.setTimeout(0);
+      if (statusCode >= 200 && statusCode < 300) {
+        socket.unshift(head);
+        resolve(socket);
+        return;
       }
-    };
-    socket.on('readable', read).on('error', reject).on('end', ended);
+      socket.destroy();
+      reject(new Error(`the proxy ${proxy.host} refused ${target}: ${statusCode} ${statusMessage}\n`));
+    });
+    asked.end();
   });
 }
 
@@ -200,16 +200,4 @@ function credentialsOf({ username, password }: URL): Record<string, string> {
   if (username === '') return {};
   const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return { 'Proxy-Authorization': `Basic ${Buffer.from(text).toString('base64')}` };
-}
-
-function opened(socket: Socket, event = 'connect'): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('no connection in time\n')));
-    socket.once('error', reject);
-    socket.once(event, () => {
-      socket.setTimeout(0);
-      socket.off('error', reject);
-      resolve(socket);
-    });
-  });
 }

@@ -12,7 +12,7 @@ const RULES = [
 ];
 
 test('what is hidden is denied, and what is shown in it is allowed after that', () => {
-  expect(seatbeltProfile(RULES, 'own')).toBe(`(version 1)
+  expect(seatbeltProfile(RULES, false)).toBe(`(version 1)
 (allow default)
 (deny file-write*)
 (allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/dtracehelper") (literal "/dev/stdout") (literal "/dev/stderr"))
@@ -34,7 +34,7 @@ test('what is hidden is denied, and what is shown in it is allowed after that', 
 });
 
 test('an agent with its own login has the network and the keychain', () => {
-  const profile = seatbeltProfile(RULES, 'host');
+  const profile = seatbeltProfile(RULES, true);
   expect(profile).not.toMatch(/network|SecurityServer/);
   expect(profile).toContain('(deny lsopen)');
 });

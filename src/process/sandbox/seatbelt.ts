@@ -8,7 +8,7 @@ import type { Rule } from './rules.ts';
  * It differs from Linux: there is no folder of the program's own in the place of a hidden one, other processes can be seen, what
  * leaves its process group is not ended with the program, and all of loopback can be reached.
  */
-export function seatbeltProfile(rules: readonly Rule[], network: 'own' | 'host'): string {
+export function seatbeltProfile(rules: readonly Rule[], hasHostNetwork: boolean): string {
   const files = rules.flatMap(({ path, access }) => {
     const place = `(subpath ${quoted(path)})`;
     if (access === 'write') return [`(allow file-read* file-write* ${place})`];
@@ -26,10 +26,10 @@ export function seatbeltProfile(rules: readonly Rule[], network: 'own' | 'host')
     // A path is looked up part by part, also through what is hidden.
     ...above.map((path) => `(allow file-read-metadata (literal ${quoted(path)}))`),
     // What other programs would do in its name. An agent that uses its own login may have it in the keychain.
-    denied([...SERVICES, ...(network === 'host' ? [] : KEYCHAIN)]),
+    denied([...SERVICES, ...(hasHostNetwork ? [] : KEYCHAIN)]),
     '(deny appleevent-send)',
     '(deny lsopen)',
-    ...(network === 'host' ? [] : LOOPBACK),
+    ...(hasHostNetwork ? [] : LOOPBACK),
     '',
   ].join('\n');
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { joinStreams } from './ports.ts';
+import { joinStreams } from './reach.ts';
 
 test.each([0, 1])('of two streams of which one is gone already, the other goes too', (gone) => {
   const streams = [new PassThrough(), new PassThrough()] as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemCallFilter } from './seccomp.ts';
+import { systemCallFilter } from './bubblewrap.ts';
 
 /** What the kernel would answer: an error number, or null where the call is allowed. */
 function answer(filter: Buffer, call: { architecture: number; number: number; argument?: number }): number | null {

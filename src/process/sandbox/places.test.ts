@@ -2,8 +2,8 @@ import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { testFolder } from '../../../test/support/folder.ts';
+import { showNamed, showToolchains } from './places.ts';
 import { createRules, type Rules } from './rules.ts';
-import { showNamed, showToolchains } from './toolchains.ts';
 
 let top = '';
 let rules: Rules;
