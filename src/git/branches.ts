@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import type { Git } from './git.ts';
-import { commitMerge, mergeTrees } from './merge.ts';
 
 /** The prefix of all our branches. */
 export const BRANCH_PREFIX = 'agentos/';
@@ -160,33 +159,21 @@ function cut(word: string): string {
   return short;
 }
 
-/** A branch that an item builds on. */
-export interface Foundation {
-  id: string;
-  branch: string;
-  commit: string;
-}
-
-/**
- * The commit to start from: the user's commit, merged with the unmerged branches that the item builds on. The merge is made among
- * git's objects, without a checkout.
- */
-export async function stackedBase(
-  git: Git,
-  head: string,
-  foundations: readonly Omit<Foundation, 'branch'>[],
-): Promise<string> {
-  let base = head;
-  for (const { id, commit } of foundations) {
-    if (await isAncestor(git, commit, base)) continue;
-    base = (await isAncestor(git, base, commit)) ? commit : await merge(git, base, { id, commit });
+/** The object ids of all refs below these prefixes, by full name. */
+export async function refsBelow(git: Git, ...prefixes: string[]): Promise<Map<string, string>> {
+  const refs = new Map<string, string>();
+  // Without a prefix, git lists all refs.
+  if (prefixes.length === 0) return refs;
+  const listing = await git.text(['for-each-ref', '--format=%(objectname) %(refname)', ...prefixes]);
+  for (const line of listing.split('\n').filter(Boolean)) {
+    const [id = '', name = ''] = line.split(' ');
+    refs.set(name, id);
   }
-  return base;
+  return refs;
 }
 
-async function merge(git: Git, ours: string, { id, commit }: Omit<Foundation, 'branch'>): Promise<string> {
-  const { tree, conflicts } = await mergeTrees(git, ours, commit);
-  const files = conflicts.map(({ path }) => path);
-  if (files.length > 0) throw new AgentosError({ code: 'dependency-conflict', on: id, files });
-  return commitMerge(git, { tree, ours, theirs: commit, message: `Merge what ${id} needs\n` });
+export async function removeRefsBelow(git: Git, ...prefixes: string[]): Promise<void> {
+  const names = [...(await refsBelow(git, ...prefixes)).keys()];
+  const input = names.map((name) => `delete ${name}\n`).join('');
+  if (input !== '') await git.run(['update-ref', '--stdin'], { input });
 }

@@ -3,8 +3,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { benchAt, gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
-import { stackedBase } from './branches.ts';
 import { createGit } from './git.ts';
+import { stackedBase } from './merge.ts';
 
 /** A program that says that it ran: nothing of a repository's settings may start it. */
 async function trap(bench: WorktreeBench): Promise<{ program: string; sprung: () => Promise<string> }> {

@@ -1,10 +1,10 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import { systemClock } from '../core/clock.ts';
+import { systemClock, type Timer } from '../core/clock.ts';
 import { AgentosError, codeOf, systemCode } from '../core/errors.ts';
 import { usersPath } from '../process/program.ts';
 import { traced, withTraceparent } from '../telemetry/tracer.ts';
-import { createObjectReader, type GitObject } from './object-reader.ts';
 
 const TIMEOUT_MS = 60_000;
 const LARGEST_OUTPUT_BYTES = 256 * 1024 * 1024;
@@ -36,11 +36,11 @@ export interface Git {
   object(name: string): Promise<GitObject | null>;
 }
 
-/** Explicit paths of repository, files and index, so that git does not search for them. */
-export interface GitBinding {
-  gitDir: string;
-  workTree: string;
-  indexFile: string;
+interface GitPlace {
+  /** Explicit paths of repository, files and index, so that git does not search for them. */
+  place?: Readonly<Partial<Record<'GIT_DIR' | 'GIT_WORK_TREE' | 'GIT_INDEX_FILE', string>>>;
+  /** For every call. */
+  settings?: readonly GitSetting[];
 }
 
 /**
@@ -51,18 +51,14 @@ export interface GitBinding {
 export function createGit(
   directory: string,
   env: Record<string, string>,
-  binding?: GitBinding,
-  settings: readonly GitSetting[] = [],
+  { place = {}, settings = [] }: GitPlace = {},
 ): Git {
-  const place: Record<string, string> = binding
-    ? { GIT_DIR: binding.gitDir, GIT_WORK_TREE: binding.workTree, GIT_INDEX_FILE: binding.indexFile }
-    : {};
   const always = { GIT_OPTIONAL_LOCKS: '0', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1', LC_ALL: 'C' };
   const environment = { ...withoutLocation(env), PATH: usersPath(env['PATH']), ...place, ...always };
 
   const run = (args: string[], options: GitRunOptions = {}): Promise<Buffer> =>
     traced(`git ${verbOf(args)}`, {}, async () => {
-      const off = RUNS_DRIVERS.has(verbOf(args)) ? await driversOff(place['GIT_DIR'] ?? directory, runGit) : [];
+      const off = RUNS_DRIVERS.has(verbOf(args)) ? await driversOff(place.GIT_DIR ?? directory, runGit) : [];
       return runGit(args, options, [...off, ...settings]);
     });
 
@@ -92,44 +88,37 @@ export function createGit(
   );
 
   function runGit(args: string[], options: GitRunOptions, settingsNow: readonly GitSetting[] = []): Promise<Buffer> {
-    const atMostBytes = options.atMostBytes ?? Number.POSITIVE_INFINITY;
+    const { input, timeoutMs = TIMEOUT_MS, signal, orEndsWith, atMostBytes } = options;
     return new Promise((resolve, reject) => {
-      const child = spawn('git', [...SETTINGS, ...args], {
-        cwd: directory,
-        env: environmentWith(settingsNow, options),
-        stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-      }) as ChildProcessByStdio<Writable | null, Readable, Readable>;
-      // A timer of our own: spawn's keeps running to its end when there is no such program.
-      const timer = systemClock.timer(options.timeoutMs ?? TIMEOUT_MS, () => child.kill('SIGKILL'));
-      const stop = (): void => void child.kill('SIGKILL');
-      options.signal?.addEventListener('abort', stop, { once: true });
-      if (options.signal?.aborted) stop();
-      const out: Buffer[] = [];
-      let size = 0;
-      let errors = '';
-      child.stdout.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > LARGEST_OUTPUT_BYTES) child.kill('SIGKILL');
-        else out.push(chunk);
-        if (size >= atMostBytes) child.kill('SIGKILL');
-      });
-      child.stderr.on('data', (chunk: Buffer) => {
-        if (errors.length < 4_000) errors += chunk.toString('utf8');
-      });
+      const child = execFile(
+        'git',
+        [...SETTINGS, ...args],
+        {
+          cwd: directory,
+          env: environmentWith(settingsNow, options),
+          encoding: 'buffer',
+          maxBuffer: atMostBytes ?? LARGEST_OUTPUT_BYTES,
+          killSignal: 'SIGKILL',
+          ...(signal === undefined ? {} : { signal }),
+        },
+        (error, stdout, stderr) => {
+          timer.stop();
+          const isCut = atMostBytes !== undefined && stdout.length >= atMostBytes;
+          if (signal?.aborted) reject(signal.reason);
+          else if (error === null || error.code === orEndsWith || isCut) resolve(stdout);
+          else {
+            const said = stderr.toString('utf8').trim().split('\n')[0];
+            if (typeof error.code === 'number') reject(failure(args, error.code, said || 'it said nothing'));
+            else
+              reject(failure(args, null, said || (error.signal ? `ended by ${error.signal}` : error.message), error));
+          }
+        },
+      );
+      // A timer of our own: execFile's counts time during which the machine sleeps.
+      const timer = systemClock.timer(timeoutMs, () => child.kill('SIGKILL'));
       // Git may end before it has read its input. Its exit code says whether it failed.
       child.stdin?.on('error', () => undefined);
-      child.stdin?.end(options.input);
-      child.on('error', (error) => {
-        timer.stop();
-        reject(failure(args, null, String(error), error));
-      });
-      child.on('close', (code, signal) => {
-        timer.stop();
-        options.signal?.removeEventListener('abort', stop);
-        if (options.signal?.aborted) reject(options.signal.reason);
-        else if (code === 0 || code === options.orEndsWith || size >= atMostBytes) resolve(Buffer.concat(out));
-        else reject(failure(args, code, errors.trim().split('\n')[0] || `ended by ${signal ?? 'an unknown cause'}`));
-      });
+      child.stdin?.end(input);
     });
   }
 
@@ -217,4 +206,104 @@ function verbOf(args: readonly string[]): string {
 function withoutLocation(env: Record<string, string>): Record<string, string> {
   const { GIT_DIR: _, GIT_WORK_TREE: __, GIT_INDEX_FILE: ___, GIT_COMMON_DIR: ____, GIT_PREFIX: _____, ...rest } = env;
   return rest;
+}
+
+export interface GitObject {
+  id: string;
+  type: string;
+  content: Buffer;
+}
+
+type Batch = ChildProcessByStdio<Writable, Readable, null>;
+
+interface Question {
+  resolve: (object: GitObject | null) => void;
+  reject: (error: unknown) => void;
+}
+
+const IDLE_MS = 5_000;
+const HEADER = /^([0-9a-f]+) (\w+) (\d+)$/;
+
+/**
+ * Reads objects with one `git cat-file --batch`, which answers in the order of the questions. It starts at the first question and
+ * ends after a while without any. It does not keep this process alive, and ends with it, because its input is closed then.
+ */
+function createObjectReader(start: () => Batch, failed: (cause: unknown) => Error): Git['object'] {
+  let ask: ((name: string, question: Question) => void) | null = null;
+  return (name) =>
+    new Promise((resolve, reject) => {
+      // Git would read two names.
+      if (name.includes('\n')) return resolve(null);
+      ask ??= openBatch(start(), failed, () => {
+        ask = null;
+      });
+      ask(name, { resolve, reject });
+    });
+}
+
+function openBatch(
+  child: Batch,
+  failed: (cause: unknown) => Error,
+  onClose: () => void,
+): (name: string, question: Question) => void {
+  const { stdin, stdout } = child;
+  const questions: Question[] = [];
+  let timeout: Timer | null = null;
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) onClose();
+    isOpen = false;
+    clearTimeout(idle);
+    timeout?.stop();
+    stdin.end();
+  };
+  const idle = setTimeout(() => (questions.length === 0 ? close() : idle.refresh()), IDLE_MS).unref();
+  const fail = (cause: unknown): void => {
+    close();
+    for (const { reject } of questions.splice(0)) reject(failed(cause));
+  };
+  const answer = (object: GitObject | null): void => {
+    questions.shift()?.resolve(object);
+    idle.refresh();
+    timeout?.refresh();
+    if (questions.length > 0) return;
+    timeout?.stop();
+    if (stdout instanceof Socket) stdout.unref();
+  };
+  let chunks: Buffer[] = [];
+  let size = 0;
+  /** Of an object whose content has not come yet; null: the next line is a header. */
+  let header: { id: string; type: string; bytes: number } | null = null;
+  stdout.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    // An object may come in thousands of chunks, so they are joined when it is whole. A line break follows the content.
+    while (size > (header?.bytes ?? 0)) {
+      const [first = Buffer.alloc(0)] = chunks;
+      const all = chunks.length === 1 ? first : Buffer.concat(chunks);
+      const end = header === null ? all.indexOf('\n') : header.bytes;
+      if (end < 0) break;
+      if (header !== null) {
+        answer({ id: header.id, type: header.type, content: all.subarray(0, end) });
+        header = null;
+      } else {
+        const [, id = '', type = '', bytes] = HEADER.exec(all.toString('utf8', 0, end)) ?? [];
+        if (bytes === undefined) answer(null);
+        else header = { id, type, bytes: Number(bytes) };
+      }
+      chunks = [all.subarray(end + 1)];
+      size -= end + 1;
+    }
+  });
+  stdin.on('error', () => undefined);
+  child.on('error', fail);
+  child.on('close', (code) => fail(`ended with ${code ?? 'a signal'}`));
+  child.unref();
+  return (name, question) => {
+    if (questions.push(question) === 1) {
+      if (stdout instanceof Socket) stdout.ref();
+      timeout = systemClock.timer(TIMEOUT_MS, () => child.kill('SIGKILL'));
+    }
+    stdin.write(`${name}\n`);
+  };
 }

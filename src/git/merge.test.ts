@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
-import { commitMerge, mergeTrees } from './merge.ts';
-import { newestBase } from './newest-base.ts';
+import { commitMerge, mergeTrees, newestBase } from './merge.ts';
 
 /** A branch from the start with these files; null: deleted. */
 async function branchWith(bench: WorktreeBench, name: string, files: Record<string, string | null>): Promise<string> {

@@ -2,8 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { AgentosError, codeOf, usageError } from '../core/errors.ts';
-import { createGit, type Git } from './git.ts';
-import type { GitObject } from './object-reader.ts';
+import { createGit, type Git, type GitObject } from './git.ts';
 
 /** The root of the work tree around a directory. With `mayBeBare`, also the folder of a bare repository. */
 export async function findRepository(

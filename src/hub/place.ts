@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Item } from '../core/item.ts';
-import { keyOf } from '../core/item.ts';
+import { type Item, keyOf } from '../core/item.ts';
 import { isInside, type Paths, pathsOf, workDirectory } from '../core/paths.ts';
+import { refsBelow } from '../git/branches.ts';
 import { createGit } from '../git/git.ts';
-import { refsBelow } from '../git/refs.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { removeFolder } from '../process/files.ts';
 import { userId } from '../process/state-folder.ts';

@@ -1,4 +1,4 @@
-import { removeRefsBelow } from '../git/refs.ts';
+import { removeRefsBelow } from '../git/branches.ts';
 import type { Database } from './database.ts';
 import type { GitBackend } from './git-backend.ts';
 

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { type TestRepository, testRepository } from '../../test/support/repository.ts';
 import { pathsOf } from '../core/paths.ts';
 import { writeFrontMatter } from '../documents/header.ts';
-import { stackedBase } from '../git/branches.ts';
 import { createGit, type Git } from '../git/git.ts';
+import { stackedBase } from '../git/merge.ts';
 import { foundationsOf } from './implementations.ts';
 
 interface Branches {

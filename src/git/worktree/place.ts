@@ -122,12 +122,12 @@ export function worktreeGit(
   settings: readonly GitSetting[],
   standingIn: string = place.commonDir,
 ): Git {
-  const binding = { gitDir, workTree: place.directory, indexFile: place.indexFile };
-  return createGit(standingIn, env, binding, [...OUR_SETTINGS, ...settings]);
+  const paths = { GIT_DIR: gitDir, GIT_WORK_TREE: place.directory, GIT_INDEX_FILE: place.indexFile };
+  return createGit(standingIn, env, { place: paths, settings: [...OUR_SETTINGS, ...settings] });
 }
 
 /** Git inside a submodule of a worktree. It does not search above it. */
 export function submoduleGit(directory: string, env: Record<string, string>, settings: readonly GitSetting[]): Git {
   const alone = { ...env, GIT_CEILING_DIRECTORIES: directory.slice(0, directory.lastIndexOf('/')) };
-  return createGit(directory, alone, undefined, [...OUR_SETTINGS, ...settings]);
+  return createGit(directory, alone, { settings: [...OUR_SETTINGS, ...settings] });
 }

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { refsBelow, removeRefsBelow } from '../branches.ts';
 import type { Git } from '../git.ts';
-import { refsBelow, removeRefsBelow } from '../refs.ts';
 import { LONG_MS } from './place.ts';
 import { asBytes, readable, splitNames } from './private-index.ts';
 
@@ -40,6 +40,16 @@ export async function diffBetween(git: Git, from: string, to: string): Promise<s
   if (out.length <= LARGEST_DIFF_BYTES) return out.toString('utf8');
   const whole = out.subarray(0, out.lastIndexOf(0x0a, LARGEST_DIFF_BYTES) + 1).toString('utf8');
   return `${whole}[The diff is cut here: it is longer than ${LARGEST_DIFF_BYTES / 1024} KB.]\n`;
+}
+
+/** Plain, without programs that the repository names, and with renames. */
+const SHOWN = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--find-renames', '--unified=3'];
+const LARGEST_SHOWN_BYTES = 2 << 20;
+
+/** For the dashboard; empty if one of the two commits or trees is missing. */
+export async function shownPatch(git: Git, from: string, to: string): Promise<string> {
+  const patch = await git.run([...SHOWN, from, to, '--'], { atMostBytes: LARGEST_SHOWN_BYTES }).catch(() => null);
+  return patch?.toString('utf8') ?? '';
 }
 
 /** Whole, with binary files, for `git apply`. */
@@ -187,6 +197,14 @@ export async function openPins(repository: Git, name: string): Promise<Pin> {
     await git.run(['update-ref', `${pinsOf(name)}${last}`, object]);
     known.add(object);
   };
+}
+
+/** The last pinned tree of an item; null: none. */
+export async function lastTree(git: Git, name: string): Promise<string | null> {
+  const format = '--format=%(objecttype) %(objectname)';
+  const listed = await git.text(['for-each-ref', '--sort=version:refname', format, pinsOf(name)]).catch(() => '');
+  const trees = listed.split('\n').filter((line) => line.startsWith('tree '));
+  return trees.at(-1)?.slice('tree '.length) ?? null;
 }
 
 /** For a worktree that was removed. */

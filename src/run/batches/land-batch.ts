@@ -5,7 +5,7 @@ import type { Plan, PlannedItem } from '../../core/plan.ts';
 import type { ItemState } from '../../core/run-state.ts';
 import { partSummary, type Summary, summaryOf } from '../../core/summary.ts';
 import { isAncestor } from '../../git/branches.ts';
-import { newestBase } from '../../git/newest-base.ts';
+import { newestBase } from '../../git/merge.ts';
 import { readLldHashes } from '../../source/known-work.ts';
 import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
 import type { RunRecord } from '../history/run-files.ts';

@@ -2,9 +2,9 @@ import { formatDuration } from '../../core/duration.ts';
 import type { TestsRan } from '../../core/events.ts';
 import type { GateEvidence, GateName } from '../../core/gate.ts';
 import type { Call } from '../../core/timeline.ts';
-import { patchBetween } from '../../git/changes.ts';
 import type { Git } from '../../git/git.ts';
 import { readAt } from '../../git/repository.ts';
+import { shownPatch } from '../../git/worktree/trees.ts';
 import type { Block, Chapter, Tone } from '../api.ts';
 import {
   callFacts,
@@ -124,7 +124,7 @@ async function committed(
     const [text] = await readAt(git, [{ ref: commit, path: report }]).catch(() => [null]);
     return { ...chapter, title: 'Report', blocks: documentBlocks(text) };
   }
-  const files = patchFiles(await patchBetween(git, `${commit}^`, commit));
+  const files = patchFiles(await shownPatch(git, `${commit}^`, commit));
   const blocks: Block[] = files.length === 0 ? [] : [{ type: 'diff', title: '', files }];
   return { ...chapter, title: `The ${what}, as committed`, blocks };
 }

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { type ItemId, isItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { labelOf, WORKFLOWS } from '../../core/paths.ts';
-import { lastTree, patchBetween } from '../../git/changes.ts';
-import { pinsOf } from '../../git/worktree/trees.ts';
+import { lastTree, shownPatch } from '../../git/worktree/trees.ts';
 import { itemHistories } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import { type SeenJournals, type WaitingItem, waitingItem, waitingItems } from '../../run/standing/waiting-item.ts';
@@ -97,9 +96,9 @@ async function changeDetail(
   const review = (await codeReviews(paths, workflow, id)).at(-1);
   // A reaction may ask before it changes anything.
   const hasChange = workflow === 'implement' || review !== undefined;
-  const tree = hasChange ? await lastTree(git, pinsOf(keyOf({ workflow, id }))) : null;
+  const tree = hasChange ? await lastTree(git, keyOf({ workflow, id })) : null;
   const [branch] = (await git.text(['for-each-ref', '--format=%(refname)', `refs/heads/agentos/${id}-*`])).split('\n');
-  const patch = tree === null || !branch ? '' : await patchBetween(git, branch, tree);
+  const patch = tree === null || !branch ? '' : await shownPatch(git, branch, tree);
   return {
     draft: patch === '' ? [] : [{ type: 'diff', title: '', files: patchFiles(patch) }],
     draftName: workflow === 'implement' ? 'The change, on top of its tests' : 'The change to its pull request',
