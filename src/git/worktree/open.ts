@@ -67,7 +67,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
     await shareIndex(place, gitDir);
     await submodules(options, claim, place, settings, isMoved);
   }
-  const moved = isMoved ? { start: commit, head, made: null, ignored: [] } : {};
+  const moved = isMoved ? { start: commit, head, made: null } : {};
   const ready = { ...state, ...moved, ready: true };
   await writeWorktreeState(place, ready);
   const stamp = await folderStamp(place.directory);
@@ -141,7 +141,6 @@ async function claimWorktree(
           head: start,
           ready: false,
           made: null,
-          ignored: [],
         }
       : { ...known, ready: known.ready && isFilled, made: isFilled ? known.made : null };
   const there = branches.get(state.branch);
@@ -168,7 +167,7 @@ async function stateFrom(
   const head = (await readFile(join(gitDir, 'HEAD'), 'utf8').catch(() => '')).trim().replace(/^ref: refs\/heads\//, '');
   const branch = head === asked || head.startsWith(`${asked}-`) ? head : asked;
   const commit = branches.get(branch)?.commit;
-  return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null, ignored: [] };
+  return commit === undefined ? null : { branch, start, head: commit, ready: true, made: null };
 }
 
 async function hasContent(directory: string): Promise<boolean> {

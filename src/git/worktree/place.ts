@@ -1,4 +1,4 @@
-import { readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../process/files.ts';
@@ -61,10 +61,8 @@ const stateSchema = z.object({
   head: z.string(),
   /** False while it is being made or removed. Then it contains no work. */
   ready: z.boolean(),
-  /** Paths that the set-up made, each byte as one character; null: not looked at yet. */
+  /** What was untracked when the set-up was done, each byte as one character; null: not looked at yet. */
   made: z.array(z.string()).nullable(),
-  /** What git ignored when the set-up was done, in the same form. */
-  ignored: z.array(z.string()).default([]),
 });
 
 /** Our notes about a worktree, written before and after each step that a kill could interrupt. */
@@ -87,6 +85,13 @@ export async function writeWorktreeState(place: WorktreePlace, state: WorktreeSt
 
 function stateFile({ stateFolder }: WorktreePlace): string {
   return join(stateFolder, 'state.json');
+}
+
+/** Keeps what is in the way of ours: a repository that was made in the worktree. */
+export async function moveAside({ stateFolder }: WorktreePlace, path: string | Buffer): Promise<void> {
+  const aside = join(stateFolder, 'aside');
+  await makeFolder(aside);
+  await rename(path, join(aside, `git-${(await readdir(aside)).length + 1}`));
 }
 
 /** For checkouts and snapshots, which can be large. */

@@ -5,14 +5,12 @@ import { systemCode } from '../../core/errors.ts';
 import { makeWritable } from '../../process/files.ts';
 import type { Git } from '../git.ts';
 import { exactPattern, toolFilePatterns } from '../ignore-patterns.ts';
-import { LONG_MS, type WorktreePlace } from './place.ts';
+import { LONG_MS, moveAside, type WorktreePlace } from './place.ts';
 
 /*
  * The private index of a worktree. It is kept between snapshots, so that only files with new dates are read again. File names are
  * strings with one character per byte, because they need not be UTF-8.
  */
-
-const MOST_EMBEDDED = 100;
 
 /**
  * Updates the index to the contents of the folder. A repository that was created inside it counts as plain files; a submodule counts
@@ -20,7 +18,7 @@ const MOST_EMBEDDED = 100;
  */
 export async function captureIndex(git: Git, place: WorktreePlace, made: readonly string[]): Promise<void> {
   // Not by `git add --update`: in a submodule it runs git with the settings there, which a program may have written.
-  const [list, changed] = await Promise.all([otherFiles(git, place, made), changedFiles(git)]);
+  const [others, changed] = await Promise.all([otherFiles(git, place, made), changedFiles(git)]);
   const update = async (how: string[], files: readonly string[]): Promise<void> => {
     const input = Buffer.from(files.map((path) => `${path}\0`).join(''), 'latin1');
     const args = ['update-index', ...how, '-z', '--stdin'];
@@ -28,9 +26,8 @@ export async function captureIndex(git: Git, place: WorktreePlace, made: readonl
   };
   // First, because a link may have replaced their folder.
   await update(['--force-remove'], changed.deleted);
-  const files = [...changed.modified, ...(await filesInRepositories(git, place, made, list))];
   // A file may be gone again, or may have replaced a folder.
-  await update(['--add', '--remove', '--replace'], files);
+  await update(['--add', '--remove', '--replace'], [...changed.modified, ...others]);
 }
 
 /**
@@ -64,47 +61,29 @@ async function changedFiles(git: Git): Promise<{ modified: string[]; deleted: st
   return found;
 }
 
-/** Only files, including those of repositories that were created inside. */
-async function filesInRepositories(
-  git: Git,
-  place: WorktreePlace,
-  made: readonly string[],
-  paths: readonly string[],
-): Promise<string[]> {
-  const files = paths.filter((path) => !path.endsWith('/'));
-  const repositories = paths.filter((path) => path.endsWith('/'));
-  for (let n = 0; n < MOST_EMBEDDED; n++) {
-    const folder = repositories.shift();
-    if (folder === undefined) break;
-    const inside = await otherFiles(git, place, made, folder);
-    for (const path of inside) (path.endsWith('/') ? repositories : files).push(path);
-  }
-  return files;
-}
-
-/** Files that are not tracked, ignored, left by tools, or made by the set-up. A folder that is a repository ends with a slash. */
-export async function otherFiles(
-  git: Git,
-  place: WorktreePlace,
-  made: readonly string[],
-  folder = '',
-  more: readonly string[] = [],
-): Promise<string[]> {
+/**
+ * Files that are not tracked, ignored, left by tools, or made by the set-up. Git looks into no folder that is a repository of its own:
+ * its `.git` is moved aside.
+ */
+async function otherFiles(git: Git, place: WorktreePlace, made: readonly string[]): Promise<string[]> {
   const excludes = join(place.stateFolder, 'exclude');
-  if (folder === '') {
-    const patterns = [...toolFilePatterns(place.directory), ...made.map(exactPattern)];
-    await writeFile(excludes, `${patterns.join('\n')}\n`, 'latin1');
-  }
-  const env =
-    folder === ''
-      ? {}
-      : { GIT_WORK_TREE: join(place.directory, readable(folder)), GIT_INDEX_FILE: join(place.stateFolder, 'no-index') };
-  const args = ['ls-files', '-z', '--others', ...more, '--exclude-standard', `--exclude-from=${excludes}`];
-  const paths = splitNames(await git.run(args, { timeoutMs: LONG_MS, env })).map((path) => folder + path);
+  const patterns = [...toolFilePatterns(place.directory), ...made.map(exactPattern)];
+  await writeFile(excludes, `${patterns.join('\n')}\n`, 'latin1');
   // The repository's ignore files may override our patterns, but not what the set-up made.
   const isMade = (path: string): boolean =>
     made.some((known) => path === known || (known.endsWith('/') && path.startsWith(known)));
-  return made.length === 0 ? paths : paths.filter((path) => !isMade(path));
+  const args = ['ls-files', '-z', '--others', '--exclude-standard', `--exclude-from=${excludes}`];
+  for (let round = 0; ; round++) {
+    const paths = splitNames(await git.run(args, { timeoutMs: LONG_MS })).filter((path) => !isMade(path));
+    const repositories = paths.filter((path) => path.endsWith('/'));
+    if (repositories.length === 0 || round === MOST_ROUNDS) return paths.filter((path) => !path.endsWith('/'));
+    for (const path of repositories) await moveAside(place, bytesOf(place.directory, `${path}.git`));
+  }
+}
+
+/** Every file that is not tracked. A folder without a tracked file is one entry, with a slash at its end. */
+export async function untrackedFiles(git: Git): Promise<string[]> {
+  return splitNames(await git.run(['ls-files', '-z', '--others', '--directory', '--no-empty-directory']));
 }
 
 /** Changes with every change of the index, by any program; null: there is none. */
@@ -160,7 +139,7 @@ export async function restoreTree(
   if (!isIndexed) await git.run(['read-tree', '--reset', tree], { timeoutMs: LONG_MS });
   await git.run(['checkout-index', '--all', '--force', '--index', '--quiet'], { timeoutMs: LONG_MS });
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const files = await filesInRepositories(git, place, made, await otherFiles(git, place, made));
+    const files = await otherFiles(git, place, made);
     if (files.length === 0) return;
     for (const path of files) await removeFile(place.directory, path);
     if (!files.some((path) => IGNORE_FILE.test(path))) return;
@@ -193,11 +172,6 @@ async function removeFile(directory: string, path: string): Promise<void> {
 
 const IGNORED = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard'];
 
-/** What git ignores in the worktree. A folder with only ignored files is one entry, with a slash at its end. */
-export async function ignoredFiles(git: Git): Promise<string[]> {
-  return splitNames(await git.run([...IGNORED, '--directory']));
-}
-
 /**
  * Removes ignored files, except those that existed before the first call of a writer: they are not part of the branch, so tests that
  * pass because of them would fail there. Returns the removed names.
@@ -215,6 +189,6 @@ export async function removeIgnored(git: Git, place: WorktreePlace, kept: readon
     await rm(join(place.directory, readable(name)), { recursive: true, force: true });
     removed.push(name);
   };
-  for (const name of await ignoredFiles(git)) await remove(name);
+  for (const name of splitNames(await git.run([...IGNORED, '--directory']))) await remove(name);
   return removed;
 }

@@ -6,7 +6,7 @@ import { systemCode } from '../../core/errors.ts';
 import { makeFolder, namesIn, removeFolder, requireInside } from '../../process/files.ts';
 import { unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
-import { readWorktreeState, type WorktreePlace, writeWorktreeState } from './place.ts';
+import { moveAside, readWorktreeState, type WorktreePlace, writeWorktreeState } from './place.ts';
 import { pinsOf, removePins } from './trees.ts';
 
 /*
@@ -109,12 +109,6 @@ async function keep(path: string, text: string): Promise<void> {
 
 async function textOf(path: string): Promise<string> {
   return (await readFile(path, 'utf8').catch(() => '')).trimEnd();
-}
-
-async function moveAside({ stateFolder }: WorktreePlace, path: string): Promise<void> {
-  const aside = join(stateFolder, 'aside');
-  await makeFolder(aside);
-  await rename(path, join(aside, `git-${(await readdir(aside)).length + 1}`));
 }
 
 /** Why a person locked the worktree; empty: they did not say; null: it is not locked. */

@@ -20,7 +20,7 @@ export interface SetUpRoot {
   except?: ReadonlySet<string>;
 }
 
-export interface SetUpChanges {
+interface SetUpChanges {
   /** Absolute paths. A new folder is one entry. */
   added: string[];
   /** Changed, or gone. */
@@ -38,17 +38,8 @@ type Known = z.infer<typeof recordSchema>;
 
 const IN_A_ROW = 2_000;
 
-export interface SetUpFiles {
-  /** Records the current files as made by the set-up. */
-  record(roots: readonly SetUpRoot[]): Promise<void>;
-  /** Records the current differences as caused by the tests themselves. */
-  recordUnsteady(roots: readonly SetUpRoot[]): Promise<void>;
-  /** Null: nothing was recorded. */
-  changes(roots: readonly SetUpRoot[]): Promise<SetUpChanges | null>;
-}
-
 /** `file`: the path of the record. */
-export function createSetUpFiles(file: string): SetUpFiles {
+export function createSetUpFiles(file: string) {
   let known: Known | null = null;
   const read = async (): Promise<Known | null> => {
     known ??= await readFile(file, 'utf8').then(
@@ -62,17 +53,20 @@ export function createSetUpFiles(file: string): SetUpFiles {
     await writeFileAtomic(file, JSON.stringify(next));
   };
   return {
-    async record(roots) {
+    /** Records the current files as made by the set-up. */
+    async record(roots: readonly SetUpRoot[]): Promise<void> {
       const { unsteady } = (await read()) ?? { unsteady: [] };
       await write({ files: Object.fromEntries(await walk(roots)), unsteady });
     },
-    async recordUnsteady(roots) {
+    /** Records the current differences as caused by the tests themselves. */
+    async recordUnsteady(roots: readonly SetUpRoot[]): Promise<void> {
       const before = await read();
       if (before === null) return;
       const { changed } = changesFrom(before, await walk(roots));
       if (changed.length > 0) await write({ ...before, unsteady: [...new Set([...before.unsteady, ...changed])] });
     },
-    async changes(roots) {
+    /** Null: nothing was recorded. */
+    async changes(roots: readonly SetUpRoot[]): Promise<SetUpChanges | null> {
       const before = await read();
       return before === null ? null : changesFrom(before, await walk(roots));
     },

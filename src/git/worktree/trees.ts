@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refsBelow, removeRefsBelow } from '../branches.ts';
 import type { Git } from '../git.ts';
@@ -102,13 +102,11 @@ export async function treeWithFiles(
   const all = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
   const contents = all.flatMap(({ path, content }) => (content === null ? [] : [{ path, content }]));
   const gone = all.filter(({ content }) => content === null);
+  const write = ({ content }: { content: string }): Promise<string> =>
+    git.text(['hash-object', '-w', '--no-filters', '--stdin'], { input: content });
   const [there, ids] = await Promise.all([
     entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
-    writeBlobs(
-      git,
-      stateFolder,
-      contents.map(({ content }) => content),
-    ),
+    Promise.all(contents.map(write)),
   ]);
   const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
   const lines = [
@@ -116,21 +114,6 @@ export async function treeWithFiles(
     ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
   ];
   return editTree(git, stateFolder, tree, lines);
-}
-
-/** With one git process, which reads them from temporary files. */
-async function writeBlobs(git: Git, stateFolder: string, contents: readonly string[]): Promise<string[]> {
-  if (contents.length === 0) return [];
-  edits += 1;
-  const files = contents.map((_, at) => join(stateFolder, `blob-${process.pid}-${edits}-${at}`));
-  try {
-    await Promise.all(files.map((file, at) => writeFile(file, contents[at] ?? '')));
-    const input = files.map((file) => `${file}\n`).join('');
-    const ids = await git.text(['hash-object', '-w', '--no-filters', '--stdin-paths'], { input });
-    return ids.split('\n');
-  } finally {
-    await Promise.all(files.map((file) => rm(file, { force: true })));
-  }
 }
 
 interface TreeEntry {

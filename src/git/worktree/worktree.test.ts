@@ -245,6 +245,15 @@ test('nothing that the set-up made is in a snapshot, and asking again adds nothi
   expect(await again.worktree.snapshot()).toBe(await worktree.treeOf(bench.head));
 });
 
+test('where the repository ignores nothing, what is installed is what the set-up made as well', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  await put(worktree, 'node_modules/x/index.js', 'installed\n');
+  await put(worktree, 'debug.log', 'ignored\n');
+  await worktree.ignoreMadeBySetup();
+  expect(worktree.madeBySetUp()).toEqual(['debug.log', 'node_modules/']);
+});
+
 const MISDEEDS: Record<string, (worktree: Worktree, bench: WorktreeBench) => Promise<void> | void> = {
   'deletes the .git file': ({ directory }) => rm(join(directory, '.git')),
   'begins a repository of its own': async ({ directory }, { env }) => {
