@@ -11,7 +11,7 @@ import { refsWithPlaces } from './branches.ts';
 import type { Git } from './git.ts';
 import { toolFilePatterns } from './ignore-patterns.ts';
 
-export interface OutsideOptions {
+interface OutsideOptions {
   /** The user's checkout. */
   repository: string;
   base: string;
@@ -26,15 +26,14 @@ export interface OutsideOptions {
  * What a change of a file means. A person may work in the checkout while agents run, and we can't see who made a change. A change that
  * no person has a reason to make is blamed on the agent.
  *
- * tracked, ignored   a warning
- * untracked          a new one is a fault; a warning otherwise
- * input              issues and briefs, which people write at any time: a warning
- * moved              what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
- * git                settings, hooks and other branches: a fault
- * item               another item's LLD, branch, worktree, home or checkpoint: a fault, unless a run of ours worked on it
- * ours               the rest of the state folder: a fault
+ * tracked     a warning
+ * untracked   a new one is a fault; a warning otherwise
+ * minor       ignored files; issues and briefs, which people write at any time: a warning
+ * moved       what a person's git moves: what is staged, HEAD, branches that are checked out, tags: a warning
+ * foreign     settings, hooks and other branches of the repository; the state folder; another item's LLD, branch, worktree, home or
+ *             checkpoint, unless a run of ours worked on it: a fault
  */
-export type OutsideKind = 'tracked' | 'ignored' | 'untracked' | 'input' | 'moved' | 'git' | 'item' | 'ours';
+export type OutsideKind = 'tracked' | 'untracked' | 'minor' | 'moved' | 'foreign';
 
 /** The state of every file around a worktree, without its contents. */
 export interface OutsideView {
@@ -46,7 +45,7 @@ export interface OutsideView {
   readonly entries: ReadonlyMap<string, string>;
   /** The kinds of all entries that are not tracked files. */
   readonly kinds: ReadonlyMap<string, OutsideKind>;
-  /** For entries of kind `item`: the keys of items that they may belong to. */
+  /** The keys of items that entries may belong to. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
   /** Keys of items that a run works on. */
   readonly busy: ReadonlySet<string>;
@@ -57,7 +56,7 @@ export interface OutsideView {
 const IN_A_ROW = 1_000;
 const MOST_IN_FOLDER = 2_000;
 const READING = /^reading-\d+$/;
-export const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
+const DESIGN = /^docs\/lld\/LLD-([a-zA-Z0-9_-]+)\.md$/;
 const INPUT = /^(?:issues|briefs)\//;
 /** Temporary files of editors. */
 const EDITORS = ['*~', '.#*', '#*#', '4913', '.*.sw?', '*___jb_tmp___', '*___jb_old___', '.~lock.*#'];
@@ -90,19 +89,21 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   };
 
   const noise = [...toolFilePatterns(repository), ...EDITORS].map((pattern) => `--exclude=${pattern}`);
-  const [staged, others, ignored, refs, [gitDir, commonDir]] = await Promise.all([
+  const [staged, others, ignored, refs, folders] = await Promise.all([
     git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
     refsWithPlaces(git, '%(refname) %(objectname) %(worktreepath)'),
-    foldersOf(git),
+    git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']),
   ]);
+
+  const [gitDir = '', commonDir = ''] = folders.split('\n');
 
   let count = 0;
   for (const [listing, kind] of [
     [staged, 'tracked'],
     [others, 'untracked'],
-    [ignored, 'ignored'],
+    [ignored, 'minor'],
   ] as const) {
     for (const listed of namesListed(listing)) {
       count += 1;
@@ -112,9 +113,10 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
       const found = statOf(`${repository}/${name}`);
       const design = DESIGN.exec(name)?.[1];
       if (design !== undefined) owners.set(name, [`lld-${design}`]);
-      note(name, found, kindOf(name, kind));
+      const isInput = kind === 'untracked' && INPUT.test(name);
+      note(name, found, design !== undefined ? 'foreign' : isInput ? 'minor' : kind);
       // An ignored folder, a submodule, or another repository inside this one.
-      if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'ignored');
+      if (found?.isDirectory()) noteFolder(name, kind === 'untracked' ? kind : 'minor');
     }
   }
 
@@ -126,7 +128,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     const items = itemsOfRef(ref);
     if (items.includes(own)) continue;
     if (items.length > 0) owners.set(name, items);
-    set(name, object, items.length > 0 ? 'item' : kind);
+    set(name, object, items.length > 0 ? 'foreign' : kind);
   }
   // By content: git rewrites these without changing anything.
   const repositories = [commonDir, ...moduleFolders(join(commonDir, 'modules'))];
@@ -134,17 +136,17 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   const info = namesIn(join(commonDir, 'info')).map((name) => join(commonDir, 'info', name));
   for (const [path, kind] of [
     [join(gitDir, 'HEAD'), 'moved'],
-    ...[...settings, ...info].map((file) => [file, 'git'] as const),
+    ...[...settings, ...info].map((file) => [file, 'foreign'] as const),
   ] as const) {
     const text = textIfReadable(path);
     if (text !== null) set(nameOf(repository, path), sha256(text), kind);
   }
-  for (const folder of repositories) noteFolder(nameOf(repository, join(folder, 'hooks')), 'git');
+  for (const folder of repositories) noteFolder(nameOf(repository, join(folder, 'hooks')), 'foreign');
 
-  noteFolder(state, 'ours', (name) => !STATE_ENTRIES.has(name));
+  noteFolder(state, 'foreign', (name) => !STATE_ENTRIES.has(name));
   noteFolder(
     nameOf(repository, dirname(options.worktree)),
-    'ours',
+    'foreign',
     (name) => itemOfKey(name) === null && !READING.test(name),
   );
   const work = dirname(dirname(options.worktree));
@@ -152,7 +154,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   for (const item of otherItems(base, work, own).filter((key) => !busy.has(key))) {
     const noteOf = (path: string, found: Stats | null): void => {
       owners.set(nameOf(repository, path), [item]);
-      note(nameOf(repository, path), found, 'item');
+      note(nameOf(repository, path), found, 'foreign');
     };
     for (const folder of ['worktrees', 'homes', 'worktree-state']) walk(join(work, folder, item), noteOf);
     const checkpoint = join(base, 'checkpoints', `${item}.db`);
@@ -184,7 +186,7 @@ function* refsIn(listing: string): Generator<[ref: string, object: string, kind:
     // A run may push or combine branches at any time.
     if (/^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
     const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
-    yield [ref, object, isAside ? 'git' : 'moved'];
+    yield [ref, object, isAside ? 'foreign' : 'moved'];
   }
 }
 
@@ -196,11 +198,6 @@ function* namesListed(listing: Buffer): Generator<string> {
 }
 
 const STAGED = /^\d{6} [0-9a-f]{40,64} \d\t/;
-
-function kindOf(name: string, listed: OutsideKind): OutsideKind {
-  if (DESIGN.test(name)) return 'item';
-  return listed === 'untracked' && INPUT.test(name) ? 'input' : listed;
-}
 
 export function eventSizes(base: string): Map<string, number> {
   const files = namesIn(join(base, 'runs')).map((run) => join(base, 'runs', run, 'events.jsonl'));
@@ -250,21 +247,6 @@ function moduleFolders(folder: string, depth = 0): string[] {
     const isRepository = statOf(join(path, 'HEAD')) !== null;
     return isRepository ? [path, ...moduleFolders(join(path, 'modules'), depth + 1)] : moduleFolders(path, depth + 1);
   });
-}
-
-/** Cached, because they don't change and are needed at every look. */
-const folders = new Map<string, Promise<[gitDir: string, commonDir: string]>>();
-
-function foldersOf(git: Git): Promise<[gitDir: string, commonDir: string]> {
-  const known =
-    folders.get(git.directory) ??
-    git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']).then((text) => {
-      const [gitDir = '', commonDir = ''] = text.split('\n');
-      return [gitDir, commonDir];
-    });
-  folders.set(git.directory, known);
-  known.catch(() => folders.delete(git.directory));
-  return known;
 }
 
 /** Compares text only, because there may be very many paths. */

@@ -19,12 +19,7 @@ async function benchWithSecrets(): Promise<{ bench: WorktreeBench; worktree: str
 test('files that git ignores are copied by name, by folder and by pattern', async () => {
   const { bench, worktree } = await benchWithSecrets();
   await chmod(join(bench.root, '.env.test'), 0o600);
-  const result = await copyIgnored(
-    bench.root,
-    worktree,
-    ['.env.test', '**/.env.*', 'private', 'gone.txt', '*.none'],
-    bench.env,
-  );
+  const result = await copyIgnored(bench.user, worktree, ['.env.test', '**/.env.*', 'private', 'gone.txt', '*.none']);
   expect(result).toEqual({
     copied: ['.env.test', 'packages/a/.env.test', 'private/deep/key.pem'],
     missing: ['gone.txt'],
@@ -50,7 +45,7 @@ test('what git would commit, and what leaves one of the folders, is refused', as
     join(outside, 'secret.txt'),
     'private',
   ];
-  const result = await copyIgnored(bench.root, worktree, names, bench.env);
+  const result = await copyIgnored(bench.user, worktree, names);
   expect(result.copied).toEqual([]);
   const reasons = Object.fromEntries(result.refused.map(({ path, reason }) => [path, reason]));
   expect(reasons).toEqual({
@@ -68,7 +63,7 @@ test('a link in the worktree is replaced, not written through', async () => {
   const target = join(bench.root, '..', 'target');
   await writeFile(target, 'untouched\n');
   await symlink(target, join(worktree, '.env.test'));
-  await copyIgnored(bench.root, worktree, ['.env.test'], bench.env);
+  await copyIgnored(bench.user, worktree, ['.env.test']);
   expect(await readFile(target, 'utf8')).toBe('untouched\n');
   expect(await readFile(join(worktree, '.env.test'), 'utf8')).toBe('A=1\n');
 });

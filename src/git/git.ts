@@ -155,6 +155,19 @@ export function withSettings(
   return { ...env, ...Object.fromEntries(added), GIT_CONFIG_COUNT: String(there + settings.length) };
 }
 
+/** The settings whose names match, of all that git reads, or of one file. */
+export async function settingsOf(git: Git, pattern: string, file: string | null): Promise<GitSetting[]> {
+  const where = file === null ? [] : ['--file', file];
+  const listing = (await git.answer(['config', ...where, '--null', '--get-regexp', pattern])) ?? '';
+  return listing
+    .split('\0')
+    .filter(Boolean)
+    .map((entry) => {
+      const end = entry.indexOf('\n');
+      return end === -1 ? [entry, 'true'] : [entry.slice(0, end), entry.slice(end + 1)];
+    });
+}
+
 /** Commands that read or write files of a checkout, or merge. */
 const RUNS_DRIVERS: ReadonlySet<string> = new Set(
   'add checkout-index diff diff-files merge-tree read-tree status submodule update-index worktree'.split(' '),

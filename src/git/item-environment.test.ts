@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { gitIn, type WorktreeBench, worktreeBench } from '../../test/support/worktree.ts';
 import { Secret } from '../core/secret.ts';
-import { itemEnvironment } from './item-environment.ts';
+import { createShownGit, itemEnvironment } from './item-environment.ts';
 
 const KEYS = [{ id: 'K', vendor: 'openai', secret: new Secret('sk-very-secret-1') }] as const;
 
@@ -166,4 +166,15 @@ test('where packages come from is read from the user’s settings; passwords, to
   );
   expect(await read('.config/pnpm/rc')).toBe('manage-package-manager-versions=false\n');
   expect(await read('.config/go/env')).toBe('GOPROXY=https://go.example\n');
+});
+
+test('of what a repository borrows objects from, only folders of objects are shown', async () => {
+  const [bench, other] = [await worktreeBench(), await worktreeBench()];
+  const borrowed = join(other.root, '.git', 'objects');
+  await mkdir(join(other.home, 'objects'));
+  const named = [borrowed, other.home, join(other.home, 'objects'), '../../..'];
+  await writeFile(join(bench.root, '.git', 'objects', 'info', 'alternates'), `${named.join('\n')}\n`);
+  const look = await createShownGit(bench.user, bench.directory);
+  const { commonDir, parts } = await look();
+  expect(parts.filter((path) => !path.startsWith(`${commonDir}/`))).toEqual([borrowed]);
 });

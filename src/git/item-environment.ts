@@ -1,13 +1,15 @@
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type VendorKey, withoutSecrets } from '../core/keys.ts';
 import { maskedForms } from '../core/mask.ts';
 import { CACHE_FOLDERS } from '../core/paths.ts';
 import { makeFolder, makeOwnFolder, writeFileAtomic } from '../process/files.ts';
 import { packageSettings } from '../process/sandbox/registries.ts';
-import type { Git } from './git.ts';
+import { type Git, settingsOf } from './git.ts';
+import { placeOf } from './worktree/place.ts';
+import { registrations } from './worktree/registration.ts';
 
-export interface ItemEnvironmentOptions {
+interface ItemEnvironmentOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** The item's own home directory. */
   home: string;
@@ -51,7 +53,7 @@ export async function itemEnvironment(options: ItemEnvironmentOptions): Promise<
   await makeOwnFolder(home, 'tmp');
   await makeFolder(caches);
   // Atomically: an earlier program may have put a link in its place.
-  await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS));
+  await writeFileAtomic(join(home, '.gitconfig'), await gitConfigWith(git, GIT_SETTINGS, null));
   for (const [path, text] of await packageSettings(env['HOME'] ?? '')) {
     await makeOwnFolder(home, dirname(path));
     await writeFileAtomic(join(home, path), text);
@@ -128,19 +130,13 @@ function toolchainsIn(home: string): Record<string, string> {
 const GIT_SETTINGS = String.raw`^(user\.(name|email)|safe\.directory|init\.defaultbranch|core\.(autocrlf|eol)|filter\.lfs\..*)$`;
 
 /** The settings whose names match, as a configuration file; of all that git reads, or of one file. */
-export async function gitConfigWith(git: Git, pattern: string, file?: string): Promise<string> {
-  const where = file === undefined ? [] : ['--file', file];
-  const listing = (await git.answer(['config', ...where, '--null', '--get-regexp', pattern])) ?? '';
-  const lines: string[] = [];
-  for (const entry of listing.split('\0').filter(Boolean)) {
-    const end = entry.indexOf('\n');
-    const name = end === -1 ? entry : entry.slice(0, end);
-    const value = end === -1 ? 'true' : entry.slice(end + 1);
+async function gitConfigWith(git: Git, pattern: string, file: string | null): Promise<string> {
+  const lines = (await settingsOf(git, pattern, file)).map(([name, value]) => {
     const first = name.indexOf('.');
     const last = name.lastIndexOf('.');
     const section = first === last ? name.slice(0, first) : `${name.slice(0, first)} "${name.slice(first + 1, last)}"`;
-    lines.push(`[${section}]\n\t${name.slice(last + 1)} = ${quoted(withoutPassword(value))}\n`);
-  }
+    return `[${section}]\n\t${name.slice(last + 1)} = ${quoted(withoutPassword(value))}\n`;
+  });
   return lines.join('');
 }
 
@@ -151,6 +147,53 @@ function withoutPassword(value: string): string {
 
 function quoted(value: string): string {
   return `"${value.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n').replace(/\t/g, '\\t')}"`;
+}
+
+/** The parts of the repository that git in a worktree needs, for programs that must not see the rest. */
+export interface ShownGit {
+  /** The repository's own `.git`. */
+  commonDir: string;
+  /** The parts that git reads, and other folders with objects. */
+  parts: string[];
+  /** The text of its configuration without credentials and commands, to be shown instead. */
+  config: string;
+  /** An empty folder. */
+  empty: string;
+  /** The other checkouts of this repository, which programs must not see. */
+  otherCheckouts: string[];
+}
+
+/** Objects and refs, but not hooks, logs, other worktrees, or files of tools. */
+const PARTS = ['HEAD', 'objects', 'refs', 'packed-refs', 'reftable', 'shallow', 'info'];
+
+/** The settings of the copy: how the repository is stored, and its remotes. */
+const SHOWN_SETTINGS = String.raw`^(core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf)|extensions\..*|user\.(name|email)|remote\..*\.(url|fetch)|branch\..*\.(remote|merge))$`;
+
+/** The returned function reads what may change at each call. Git is asked only once. */
+export async function createShownGit(repository: Git, worktree: string): Promise<() => Promise<ShownGit>> {
+  const { commonDir, directory, stateFolder } = await placeOf(repository, worktree);
+  const config = await gitConfigWith(repository, SHOWN_SETTINGS, join(commonDir, 'config'));
+  const empty = join(stateFolder, 'empty');
+  await makeFolder(empty);
+  const main = commonDir.endsWith('/.git') ? [dirname(commonDir)] : [];
+  const shared = [...PARTS.map((name) => join(commonDir, name)), ...alternatesOf(join(commonDir, 'objects'))];
+  return async () => {
+    const all = await registrations(commonDir);
+    const own = all.filter((entry) => entry.directory === directory).map(({ gitDir }) => gitDir);
+    const others = all.map((entry) => entry.directory).filter((other) => other !== directory);
+    return { commonDir, parts: [...shared, ...own], config, empty, otherCheckouts: [...main, ...others] };
+  };
+}
+
+/** Alternate object folders. Anything else that a stranger's repository may name there is ignored. */
+function alternatesOf(objects: string): string[] {
+  try {
+    const lines = readFileSync(join(objects, 'info', 'alternates'), 'utf8').split('\n');
+    const named = lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => resolve(objects, line));
+    return named.filter((folder) => basename(folder) === 'objects' && existsSync(join(folder, '..', 'HEAD')));
+  } catch {
+    return [];
+  }
 }
 
 /**

@@ -209,7 +209,7 @@ async function documentsOf({ git, repositoryFolder, copy, itemsOf }: Submission,
   try {
     const copies = join(scratch, 'copies');
     await makeFolder(copies);
-    const { copied } = copy.length === 0 ? { copied: [] } : await copyIgnored(repositoryFolder, copies, copy);
+    const { copied } = copy.length === 0 ? { copied: [] } : await copyIgnored(git, copies, copy);
     await add(copies, copied);
     return await commitOf(git, await treeOf(git, files, scratch), 'Documents');
   } finally {

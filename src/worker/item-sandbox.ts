@@ -1,10 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Config } from '../core/config.ts';
 import { isInside, type Paths } from '../core/paths.ts';
 import type { Git } from '../git/git.ts';
+import { createShownGit, type ShownGit } from '../git/item-environment.ts';
 import { readAt } from '../git/repository.ts';
-import { createShownGit, type ShownGit } from '../git/worktree/shown-git.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { type Caches, cachesFor } from '../process/sandbox/caches.ts';
 import { hideSystem, showNamed, showToolchains } from '../process/sandbox/places.ts';
@@ -93,7 +93,7 @@ function rulesFor(
 async function ownGitConfig({ config }: ShownGit, home: string): Promise<string> {
   const copy = join(home, 'git-config');
   // Renamed into place: an earlier program may have left a link to another file there.
-  await writeFileAtomic(copy, await readFile(config, 'utf8'));
+  await writeFileAtomic(copy, config);
   return copy;
 }
 

@@ -132,13 +132,10 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
   switch (is ?? was) {
     case 'untracked':
       return is !== null && (was === null || was === 'tracked');
-    case 'git':
-    case 'item':
-    case 'ours':
+    case 'foreign':
       return true;
     case 'tracked':
-    case 'ignored':
-    case 'input':
+    case 'minor':
     case null:
       return false;
   }

@@ -75,7 +75,7 @@ export function createSetUp(context: SetUpContext, isUntouched = false) {
     await worktree.setUpFiles.record(roots());
   };
   const copyFiles = async (): Promise<void> => {
-    const { missing, refused } = await copyIgnored(paths.repository, directory, copy);
+    const { missing, refused } = await copyIgnored(git, directory, copy);
     for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
     if (missing.length > 0)
       emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });

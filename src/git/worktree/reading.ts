@@ -19,15 +19,7 @@ export interface ReadState {
   tree: string;
 }
 
-/**
- * A worktree for programs that answer questions. No change in it is kept: every call starts with exactly the files of its state. One
- * process uses it at a time; the next item reuses the files.
- */
-export interface ReadingWorktree {
-  use<T>(state: ReadState, work: (directory: string) => Promise<T>): Promise<T>;
-  /** Makes it available to the next item. */
-  release(): void;
-}
+export type ReadingWorktree = ReturnType<typeof createReadingWorktree>;
 
 interface ReadingOptions {
   /** In the user's repository. */
@@ -41,15 +33,22 @@ interface ReadingOptions {
 const NAME = /^reading-\d+$/;
 const MOST = 1_000;
 
-export function createReadingWorktree({ repository, paths, env, onChanged }: ReadingOptions): ReadingWorktree {
+/**
+ * A worktree for programs that answer questions. No change in it is kept: every call starts with exactly the files of its state. One
+ * process uses it at a time; the next item reuses the files.
+ */
+export function createReadingWorktree({ repository, paths, env, onChanged }: ReadingOptions) {
   let taken: { place: WorktreePlace; lock: Lock } | null = null;
   /** The tree that the folder is known to hold. */
   let held: string | null = null;
+  const lfs = new Map<string, ReturnType<typeof lfsSettings>>();
 
   const prepare = async ({ commit, tree }: ReadState): Promise<{ git: Git; directory: string }> => {
     taken ??= await take(repository, paths);
     const { place } = taken;
-    const { settings } = await lfsSettings(repository, commit, env);
+    const asked = lfs.get(commit) ?? lfsSettings(repository, commit, env);
+    lfs.set(commit, asked);
+    const { settings } = await asked;
     const gitDir = await registerAnew(repository, place, commit);
     const git = worktreeGit(place, gitDir, env, settings);
     if (held !== tree) await fill(git, place, tree);
@@ -59,7 +58,7 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
   };
 
   return {
-    async use(state, work) {
+    async use<T>(state: ReadState, work: (directory: string) => Promise<T>): Promise<T> {
       const { git, directory } = await prepare(state);
       try {
         return await work(directory);
@@ -71,7 +70,8 @@ export function createReadingWorktree({ repository, paths, env, onChanged }: Rea
         if (noted.length > 0) onChanged(noted.map(({ path }) => path));
       }
     },
-    release() {
+    /** Makes it available to the next item. */
+    release(): void {
       taken?.lock.release();
       taken = null;
       held = null;

@@ -3,7 +3,7 @@ import { lstat, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { removeFolder } from '../../process/files.ts';
 import { findProgram } from '../../process/program.ts';
-import { createGit, type Git, type GitRunOptions, type GitSetting } from '../git.ts';
+import { createGit, type Git, type GitRunOptions, type GitSetting, settingsOf } from '../git.ts';
 import { LONG_MS, realFolder, submoduleGit } from './place.ts';
 
 const DEEPEST = 8;
@@ -91,6 +91,8 @@ async function removeForeign(folder: string, gitDir: string, top: string): Promi
   if (!found.isDirectory() || (text !== null && !isOurs)) await removeFolder(folder, top);
 }
 
+const SUBMODULES = String.raw`^submodule\..*\.(path|url)$`;
+
 async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptions): Promise<Submodule[]> {
   const git = gitWith([]);
   const commits = new Map<string, string>();
@@ -98,8 +100,8 @@ async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptio
     const match = /^160000 ([0-9a-f]+) 0\t(.+)$/s.exec(line);
     if (match) commits.set(match[2] ?? '', match[1] ?? '');
   }
-  const settings = await settingsIn(git, join(top, '.gitmodules'));
-  const chosen = await settingsIn(home, null);
+  const settings = new Map(await settingsOf(git, SUBMODULES, join(top, '.gitmodules')));
+  const chosen = new Map(await settingsOf(home, SUBMODULES, null));
   const places = await modules();
   const found: Submodule[] = [];
   for (const [key, path] of settings) {
@@ -123,19 +125,6 @@ async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptio
 /** Git's own rule: the name becomes part of paths. */
 function isSubmoduleName(name: string): boolean {
   return name !== '' && !name.split(/[\\/]/).includes('..');
-}
-
-/** The submodule settings of a file; null: of the repository's own configuration. */
-async function settingsIn(git: Git, file: string | null): Promise<Map<string, string>> {
-  const where = file === null ? [] : ['--file', file];
-  const asked = ['config', '--null', ...where, '--get-regexp', String.raw`^submodule\..*\.(path|url)$`];
-  const entries = ((await git.answer(asked)) ?? '').split('\0').filter(Boolean);
-  return new Map(
-    entries.map((entry) => {
-      const end = entry.indexOf('\n');
-      return [entry.slice(0, end), entry.slice(end + 1)];
-    }),
-  );
 }
 
 /** `../other.git` is relative to the URL of `origin`. */
@@ -176,31 +165,16 @@ const WITH_LFS: readonly GitSetting[] = [
 const WARNING =
   'The repository keeps files with Git LFS, which is not installed here: in the worktree they are pointers, not content.';
 
-/**
- * Git LFS is the one filter that runs, where it is used and installed. Where it isn't installed, a checkout would fail as
- * soon as the user's settings ask for it.
- */
-export function lfsSettings(
-  repository: Git,
-  commit: string,
-  env: Readonly<Record<string, string>>,
-): Promise<LfsSettings> {
-  const ofCommits = lfs.get(repository) ?? new Map<string, Promise<LfsSettings>>();
-  lfs.set(repository, ofCommits);
-  const asked = ofCommits.get(commit) ?? readLfsSettings(repository, commit, env);
-  ofCommits.set(commit, asked);
-  return asked;
-}
-
 interface LfsSettings {
   settings: readonly GitSetting[];
   warning: string | null;
 }
 
-/** By repository and commit: cached, because writing and reading worktrees use the same settings. */
-const lfs = new WeakMap<Git, Map<string, Promise<LfsSettings>>>();
-
-async function readLfsSettings(
+/**
+ * Git LFS is the one filter that runs, where it is used and installed. Where it isn't installed, a checkout would fail as
+ * soon as the user's settings ask for it.
+ */
+export async function lfsSettings(
   repository: Git,
   commit: string,
   env: Readonly<Record<string, string>>,
@@ -210,6 +184,6 @@ async function readLfsSettings(
   if ((await repository.answer(uses)) === null) return { settings: WITHOUT_LFS, warning: null };
   // Not by `git lfs`, because the repository could define an alias of that name.
   if ((await findProgram('git-lfs', env['PATH'])) === null) return { settings: WITHOUT_LFS, warning: WARNING };
-  const set = await repository.answer(['config', '--get-regexp', String.raw`^filter\.lfs\.(process|smudge)$`]);
-  return { settings: set === null ? WITHOUT_LFS : WITH_LFS, warning: null };
+  const set = await settingsOf(repository, String.raw`^filter\.lfs\.(process|smudge)$`, null);
+  return { settings: set.length === 0 ? WITHOUT_LFS : WITH_LFS, warning: null };
 }
