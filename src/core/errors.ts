@@ -95,6 +95,17 @@ export function systemCode(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null;
 }
 
+/** The innermost cause: fetch itself says only "fetch failed". */
+export function originOf(error: unknown): unknown {
+  let current = error;
+  for (let depth = 0; depth < 5; depth++) {
+    if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
+    else if (current instanceof Error && current.cause !== undefined) current = current.cause;
+    else break;
+  }
+  return current;
+}
+
 /** The disk is full, the user's quota is used up, or it is read-only: further writes fail too. */
 export function isDiskReason(reason: string): boolean {
   return reason === 'ENOSPC' || reason === 'EDQUOT' || reason === 'EROFS';

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { codeOf } from '../core/errors.ts';
 import { orElse } from '../host/failure.ts';
-import { type Repository, TRUSTED } from '../host/repository.ts';
+import { githubPost, type Repository, TRUSTED } from '../host/repository.ts';
 import { ANSWER, type Check, EVIDENCE, type Forge, type Posted, type Review } from './port.ts';
 
-const branchSchema = z.looseObject({
+export const branchSchema = z.looseObject({
+  commit: z.looseObject({ sha: z.string() }),
   protection: z
     .looseObject({ required_status_checks: z.looseObject({ contexts: z.array(z.string()).default([]) }).nullish() })
     .nullish(),
@@ -106,14 +107,8 @@ function stateOf(status: string, conclusion: string): Check['state'] {
   return PASSED.has(conclusion) ? 'passed' : 'failed';
 }
 
-export const postSchema = z.looseObject({
-  html_url: z.string().default(''),
-  user: z.looseObject({ login: z.string(), type: z.string().optional() }).nullish(),
-  author_association: z.string().default('NONE'),
-  body: z.string().nullish(),
-});
 const id = z.union([z.int(), z.bigint()]);
-export const commentSchema = postSchema.extend({ id, created_at: z.string().default('') });
+export const commentSchema = githubPost.extend({ id, created_at: z.string().default('') });
 type Comment = z.infer<typeof commentSchema>;
 const reviewSchema = commentSchema.extend({ state: z.string(), submitted_at: z.string().nullish() });
 const lineSchema = commentSchema.extend({ path: z.string(), line: z.int().nullish(), in_reply_to_id: id.nullish() });

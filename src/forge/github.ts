@@ -2,19 +2,19 @@ import { z } from 'zod';
 import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
 import { orElse } from '../host/failure.ts';
-import type { Repository } from '../host/repository.ts';
+import { githubPost, type Repository } from '../host/repository.ts';
 import {
+  branchSchema,
   commentSchema,
   createGitHubChecks,
   createGitHubReviews,
   findOwn,
   postedOf,
-  postSchema,
 } from './github-feedback.ts';
-import { EVIDENCE, type Forge, type Posted, type PullRequest, STATE_LABELS, type Tracker } from './port.ts';
+import { type Check, EVIDENCE, type Forge, type Posted, type PullRequest, STATE_LABELS, type Tracker } from './port.ts';
 
 const nothing = z.unknown();
-const issueSchema = postSchema.extend({ number: z.int(), title: z.string(), pull_request: z.unknown().optional() });
+const issueSchema = githubPost.extend({ number: z.int(), title: z.string(), pull_request: z.unknown().optional() });
 const labelSchema = z.looseObject({ name: z.string() });
 
 /** How many issues a new one is compared with. */
@@ -77,19 +77,33 @@ function issuePosted({ number, html_url }: z.infer<typeof issueSchema>): Posted 
   return { id: String(number), url: html_url };
 }
 
-const pullSchema = z.looseObject({
-  number: z.int(),
-  node_id: z.string().default(''),
-  html_url: z.string().default(''),
-  state: z.string(),
-  draft: z.boolean().default(false),
-  merged_at: z.string().nullish(),
-  head: z.looseObject({ ref: z.string(), sha: z.string(), repo: z.looseObject({ full_name: z.string() }).nullish() }),
-  base: z.looseObject({ ref: z.string() }),
-  updated_at: z.string().default(''),
-});
-
-const branchSchema = z.looseObject({ commit: z.looseObject({ sha: z.string() }) });
+const repo = z.looseObject({ full_name: z.string() });
+const pullSchema = z
+  .looseObject({
+    number: z.int(),
+    html_url: z.string().default(''),
+    state: z.string(),
+    draft: z.boolean().default(false),
+    merged_at: z.string().nullish(),
+    head: z.looseObject({ ref: z.string(), sha: z.string(), repo: repo.nullish() }),
+    base: z.looseObject({ ref: z.string(), repo }),
+    updated_at: z.string().default(''),
+  })
+  .transform(
+    ({ number, html_url, state, draft, merged_at, head, base, updated_at }): PullRequest => ({
+      number,
+      url: html_url,
+      state: merged_at ? 'merged' : state === 'open' ? 'open' : 'closed',
+      isDraft: draft,
+      branch: head.ref,
+      head: head.sha,
+      base: base.ref,
+      isOwn: head.repo?.full_name === base.repo.full_name,
+      updatedAt: updated_at,
+      listed: null,
+    }),
+  );
+const nodeIdSchema = z.looseObject({ node_id: z.string() });
 
 const LONGEST_DESCRIPTION = 140;
 
@@ -99,23 +113,6 @@ const MAKE_READY = `mutation($id: ID!) {
 
 /** The branches and pull requests of one GitHub repository. */
 export function createGitHubForge(repository: Repository): Forge {
-  const pullOf = async (pull: z.infer<typeof pullSchema>): Promise<PullRequest> => ({
-    number: pull.number,
-    url: pull.html_url,
-    state: pull.merged_at ? 'merged' : pull.state === 'open' ? 'open' : 'closed',
-    isDraft: pull.draft,
-    branch: pull.head.ref,
-    head: pull.head.sha,
-    base: pull.base.ref,
-    isOwn: pull.head.repo?.full_name.toLowerCase() === (await repository.facts()).path.toLowerCase(),
-    updatedAt: pull.updated_at,
-    baseHead: null,
-    checks: null,
-    remarks: null,
-  });
-  const pullNow = (number: number) =>
-    repository.request(pullSchema, 'GET pulls/{number}', `read pull request ${number}`, { number });
-
   return {
     location: repository.location,
     requireWrite: repository.requirePush,
@@ -136,23 +133,25 @@ export function createGitHubForge(repository: Repository): Forge {
       const asked = { state: 'all', head: `${owner}:${branch}` };
       const all = await repository.list(pullSchema, 'GET pulls', `read pull requests of ${branch}`, asked);
       // The owner may have a fork too.
-      return (await Promise.all(all.map(pullOf))).filter(({ isOwn }) => isOwn);
+      return all.filter(({ isOwn }) => isOwn);
     },
     openPullRequests: async () => (await glanceAt(repository)).requests,
     poll: async () => sha256(JSON.stringify(await glanceAt(repository))),
-    pullRequest: async (number) => pullOf(await pullNow(number)),
+    pullRequest: (number) =>
+      repository.request(pullSchema, 'GET pulls/{number}', `read pull request ${number}`, { number }),
     async open({ branch, base, title, body, isDraft }) {
       const what = `open a pull request for ${branch}`;
       const request = { head: branch, base, title, body, draft: isDraft };
-      return pullOf(await repository.request(pullSchema, 'POST pulls', what, request));
+      return repository.request(pullSchema, 'POST pulls', what, request);
     },
     async rewrite(number, { title, body }) {
       const what = `edit pull request ${number}`;
       await repository.request(nothing, 'PATCH pulls/{number}', what, { number, title, body });
     },
     async makeReady(number) {
-      const { node_id: id } = await pullNow(number);
-      await repository.graphql(nothing, MAKE_READY, `make pull request ${number} ready`, { id });
+      const what = `make pull request ${number} ready`;
+      const { node_id: id } = await repository.request(nodeIdSchema, 'GET pulls/{number}', what, { number });
+      await repository.graphql(nothing, MAKE_READY, what, { id });
     },
     async setEvidence(commit, { passed, summary, details, url }) {
       const what = `report evidence on ${commit.slice(0, 12)}`;
@@ -201,9 +200,11 @@ const nodeSchema = z
       base: node.baseRefName,
       isOwn: !node.isCrossRepository,
       updatedAt,
-      baseHead: node.baseRef?.target?.oid ?? null,
-      checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
-      remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
+      listed: {
+        baseHead: node.baseRef?.target?.oid ?? null,
+        checks: STATES[node.commits.nodes[0]?.commit.statusCheckRollup?.state ?? ''] ?? null,
+        remarks: node.reviews.totalCount + node.reviewThreads.totalCount,
+      },
     }),
   );
 const pageSchema = z.looseObject({
@@ -216,7 +217,7 @@ const pageSchema = z.looseObject({
   }),
 });
 
-const STATES: Readonly<Record<string, PullRequest['checks']>> = {
+const STATES: Readonly<Record<string, Check['state']>> = {
   SUCCESS: 'passed',
   FAILURE: 'failed',
   ERROR: 'failed',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseItemId } from '../core/ids.ts';
 import { orElse } from '../host/failure.ts';
-import type { Repository } from '../host/repository.ts';
+import { gitlabNote, type Repository } from '../host/repository.ts';
 import {
   ANSWER,
   type Check,
@@ -15,16 +15,7 @@ import {
 } from './port.ts';
 
 const nothing = z.unknown();
-const noteSchema = z.looseObject({
-  id: z.int(),
-  body: z.string(),
-  author: z.looseObject({ id: z.int(), username: z.string() }).nullish(),
-  created_at: z.string(),
-  system: z.boolean().default(false),
-  resolved: z.boolean().default(false),
-  position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
-});
-type Note = z.infer<typeof noteSchema>;
+type Note = z.infer<typeof gitlabNote>;
 const issueSchema = z.looseObject({
   iid: z.int(),
   title: z.string(),
@@ -46,7 +37,7 @@ export function createGitLabTracker(repository: Repository): Tracker {
     async editComment(id, comment, body) {
       const what = `edit its note on #${id}`;
       return (
-        (await orElse(repository.request(noteSchema, `PUT issues/${id}/notes/${comment}`, what, { body }), null)) !==
+        (await orElse(repository.request(gitlabNote, `PUT issues/${id}/notes/${comment}`, what, { body }), null)) !==
         null
       );
     },
@@ -93,14 +84,14 @@ export function createGitLabTracker(repository: Repository): Tracker {
 
 /** The first note of our own that begins with the marker. `place`: an issue or a merge request. */
 async function findNote(repository: Repository, place: string, name: string, marker: string): Promise<Posted | null> {
-  const all = await repository.list(noteSchema, `GET ${place}/notes`, `read notes on ${name}`, { sort: 'asc' });
+  const all = await repository.list(gitlabNote, `GET ${place}/notes`, `read notes on ${name}`, { sort: 'asc' });
   for (const note of all)
     if (note.body.startsWith(marker) && (await repository.isOwn(note.author))) return postedOf(repository, place, note);
   return null;
 }
 
 async function addNote(repository: Repository, place: string, what: string, body: string): Promise<Posted> {
-  const note = await repository.request(noteSchema, `POST ${place}/notes`, what, { body });
+  const note = await repository.request(gitlabNote, `POST ${place}/notes`, what, { body });
   return postedOf(repository, place, note);
 }
 
@@ -109,19 +100,34 @@ async function postedOf(repository: Repository, place: string, { id }: Note): Pr
   return { id: String(id), url: `${(await repository.facts()).webUrl}/-/${kind}/${number}#note_${id}` };
 }
 
-const requestSchema = z.looseObject({
-  iid: z.int(),
-  web_url: z.string().default(''),
-  state: z.string(),
-  draft: z.boolean().default(false),
-  title: z.string(),
-  source_branch: z.string(),
-  target_branch: z.string(),
-  sha: z.string().nullish(),
-  source_project_id: z.int().nullish(),
-  target_project_id: z.int().nullish(),
-  updated_at: z.string().default(''),
-});
+const requestSchema = z
+  .looseObject({
+    iid: z.int(),
+    web_url: z.string().default(''),
+    state: z.string(),
+    draft: z.boolean().default(false),
+    source_branch: z.string(),
+    target_branch: z.string(),
+    sha: z.string().nullish(),
+    source_project_id: z.int().nullish(),
+    target_project_id: z.int().nullish(),
+    updated_at: z.string().default(''),
+  })
+  .transform(
+    ({ iid, web_url, state, draft, sha, updated_at, ...request }): PullRequest => ({
+      number: iid,
+      url: web_url,
+      state: state === 'merged' ? 'merged' : state === 'opened' ? 'open' : 'closed',
+      isDraft: draft,
+      branch: request.source_branch,
+      head: sha ?? '',
+      base: request.target_branch,
+      isOwn: request.source_project_id === request.target_project_id,
+      updatedAt: updated_at,
+      listed: null,
+    }),
+  );
+const titleSchema = z.looseObject({ title: z.string(), draft: z.boolean().default(false) });
 const branchSchema = z.looseObject({ commit: z.looseObject({ id: z.string() }) });
 const statusSchema = z.looseObject({
   name: z.string(),
@@ -130,7 +136,7 @@ const statusSchema = z.looseObject({
   target_url: z.string().nullish(),
   allow_failure: z.boolean().default(false),
 });
-const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(noteSchema) });
+const discussionSchema = z.looseObject({ id: z.string(), notes: z.array(gitlabNote) });
 const changedSchema = z.looseObject({
   id: z.int().optional(),
   updated_at: z.string().nullish(),
@@ -143,8 +149,8 @@ const RUNNING = new Set(['created', 'waiting_for_resource', 'preparing', 'pendin
 
 /** The branches and merge requests of one GitLab project. */
 export function createGitLabForge(repository: Repository): Forge {
-  const requestNow = (number: number) =>
-    repository.request(requestSchema, `GET merge_requests/${number}`, `read merge request ${number}`);
+  const titleOf = (number: number, what: string) =>
+    repository.request(titleSchema, `GET merge_requests/${number}`, what);
 
   return {
     location: repository.location,
@@ -164,12 +170,10 @@ export function createGitLabForge(repository: Repository): Forge {
       const asked = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc' };
       const what = `read merge requests of ${branch}`;
       const all = await repository.list(requestSchema, 'GET merge_requests', what, asked);
-      return all.map(requestOf).filter(({ isOwn }) => isOwn);
+      return all.filter(({ isOwn }) => isOwn);
     },
-    async openPullRequests() {
-      const asked = { state: 'opened', order_by: 'updated_at', sort: 'desc' };
-      return (await repository.list(requestSchema, 'GET merge_requests', 'read merge requests', asked)).map(requestOf);
-    },
+    openPullRequests: () =>
+      repository.list(requestSchema, 'GET merge_requests', 'read merge requests', { state: 'opened' }),
     // A finished job updates no date of its merge request, but the newest pipeline changes.
     async poll() {
       const marks = ['merge_requests', 'issues', 'pipelines'].map(async (things) => {
@@ -181,7 +185,8 @@ export function createGitLabForge(repository: Repository): Forge {
       });
       return (await Promise.all(marks)).join('|');
     },
-    pullRequest: async (number) => requestOf(await requestNow(number)),
+    pullRequest: (number) =>
+      repository.request(requestSchema, `GET merge_requests/${number}`, `read merge request ${number}`),
     async open({ branch, base, title, body, isDraft }) {
       const request = {
         source_branch: branch,
@@ -190,18 +195,18 @@ export function createGitLabForge(repository: Repository): Forge {
         description: body,
       };
       const what = `open a merge request for ${branch}`;
-      return requestOf(await repository.request(requestSchema, 'POST merge_requests', what, request));
+      return repository.request(requestSchema, 'POST merge_requests', what, request);
     },
     async rewrite(number, { title, body: description }) {
-      const { draft } = await requestNow(number);
+      const what = `edit merge request ${number}`;
+      const { draft } = await titleOf(number, what);
       const text = { title: draft ? `Draft: ${title}` : title, description };
-      await repository.request(nothing, `PUT merge_requests/${number}`, `edit merge request ${number}`, text);
+      await repository.request(nothing, `PUT merge_requests/${number}`, what, text);
     },
     async makeReady(number) {
-      const title = (await requestNow(number)).title.replace(DRAFT, '');
-      await repository.request(nothing, `PUT merge_requests/${number}`, `make merge request ${number} ready`, {
-        title,
-      });
+      const what = `make merge request ${number} ready`;
+      const title = (await titleOf(number, what)).title.replace(DRAFT, '');
+      await repository.request(nothing, `PUT merge_requests/${number}`, what, { title });
     },
     async checks(commit) {
       const route = `GET repository/commits/${commit}/statuses`;
@@ -254,7 +259,7 @@ export function createGitLabForge(repository: Repository): Forge {
       const what = `answer on merge request ${number}`;
       if (thread === null) return addNote(repository, place, what, body);
       const route = `POST ${place}/discussions/${thread}/notes`;
-      return postedOf(repository, place, await repository.request(noteSchema, route, what, { body }));
+      return postedOf(repository, place, await repository.request(gitlabNote, route, what, { body }));
     },
     findReply: (number, _thread, marker) =>
       findNote(repository, `merge_requests/${number}`, `merge request ${number}`, marker),
@@ -268,22 +273,5 @@ export function createGitLabForge(repository: Repository): Forge {
       const what = `report evidence on ${commit.slice(0, 12)}`;
       await repository.request(nothing, `POST statuses/${commit}`, what, status);
     },
-  };
-}
-
-function requestOf(request: z.infer<typeof requestSchema>): PullRequest {
-  return {
-    number: request.iid,
-    url: request.web_url,
-    state: request.state === 'merged' ? 'merged' : request.state === 'opened' ? 'open' : 'closed',
-    isDraft: request.draft,
-    branch: request.source_branch,
-    head: request.sha ?? '',
-    base: request.target_branch,
-    isOwn: request.source_project_id === request.target_project_id,
-    updatedAt: request.updated_at,
-    baseHead: null,
-    checks: null,
-    remarks: null,
   };
 }

@@ -59,7 +59,7 @@ export interface Tracker {
   createIssue(issue: NewIssue): Promise<Posted>;
 }
 
-/** A pull request, or a merge request of GitLab. The last three facts are null if the service does not say them at that place. */
+/** A pull request, or a merge request of GitLab. */
 export interface PullRequest {
   number: number;
   url: string;
@@ -73,12 +73,8 @@ export interface PullRequest {
   /** Its branch is in this repository, not in a fork. */
   isOwn: boolean;
   updatedAt: string;
-  /** The commit of its base branch. */
-  baseHead: string | null;
-  /** The state of all its checks together; null also if there are none. */
-  checks: Check['state'] | null;
-  /** The number of reviews and threads. */
-  remarks: number | null;
+  /** What a list of many says in addition; null: nothing. `checks`: the state of all together, if there are any; `remarks`: their number. */
+  listed: { baseHead: string | null; checks: Check['state'] | null; remarks: number } | null;
 }
 
 export interface NewPullRequest {

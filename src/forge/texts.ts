@@ -27,9 +27,9 @@ interface IssueComment {
   id: string;
   state: string;
   reason: string | null;
-  design: { path: string; url: string | null } | null;
-  pullRequest: string | null;
-  branch: string | null;
+  /** The path of the design. */
+  design: string | null;
+  pullRequest: { url: string; branch: string; lldUrl: string } | null;
   /** Null if unknown. */
   costUsd: number | null;
   runId: string;
@@ -49,12 +49,12 @@ const MOST_WORDS = 2_000;
 const MOST_QUESTIONS = 10;
 
 export function writeIssueComment(comment: IssueComment): string {
-  const { id, state, reason, design, pullRequest, branch, costUsd, runId, question } = comment;
-  const link = design !== null && design.url !== null ? `[${design.path}](${design.url})` : null;
+  const { id, state, reason, design, pullRequest, costUsd, runId, question } = comment;
   const rows = [
-    ...(design === null ? [] : [`Design: ${link ?? asCode(design.path)}`]),
-    ...(branch === null ? [] : [`Branch: ${asCode(branch)}`]),
-    ...(pullRequest === null ? [] : [`Pull request: ${pullRequest}`]),
+    ...(design === null
+      ? []
+      : [`Design: ${pullRequest === null ? asCode(design) : `[${design}](${pullRequest.lldUrl})`}`]),
+    ...(pullRequest === null ? [] : [`Branch: ${asCode(pullRequest.branch)}`, `Pull request: ${pullRequest.url}`]),
     `Cost of this run: ${costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`}`,
     `Run: ${asCode(runId)}`,
   ];

@@ -107,13 +107,12 @@ export function createHostClient(options: HostOptions) {
 
   /** In some responses, the entries are in a field beside their count. */
   function pageOf(what: string, response: HostResponse): HostResponse {
-    const { data } = response;
     // octokit's pages read a conflict as an empty list, without an address.
     if (!('url' in response)) throw hostFailure({ host, what, status: 409, detail: 'there is a conflict' });
-    if (countsIn(data).incomplete_results === true)
+    if (countsIn(response.data).incomplete_results === true)
       throw hostFailure({ host, what, detail: 'the search took too long, and not everything was found' });
-    if (Array.isArray(data)) return response;
-    return { ...response, data: Object.values({ ...(data as object) }).find((value) => Array.isArray(value)) };
+    const lists = [response.data, ...Object.values({ ...(response.data as object) })];
+    return { ...response, data: lists.find((one) => Array.isArray(one)) };
   }
 
   return {

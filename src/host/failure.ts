@@ -1,4 +1,4 @@
-import { AgentosError, codeOf, type ErrorCode, type Problem, systemCode } from '../core/errors.ts';
+import { AgentosError, codeOf, type ErrorCode, originOf, type Problem, systemCode } from '../core/errors.ts';
 import { oneLine } from '../core/lines.ts';
 import type { HostName } from '../core/remote.ts';
 
@@ -58,16 +58,11 @@ function neededScopes(headers: NonNullable<Refusal['headers']>): string[] {
   return words('x-accepted-oauth-scopes').filter((scope) => !held.has(scope));
 }
 
-/** The message of fetch is only "fetch failed"; the innermost cause says why. */
+/** Why there was no response. */
 export function connectionDetail(error: unknown): string {
-  let current = error;
-  for (let depth = 0; depth < 5; depth++) {
-    if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
-    else if (current instanceof Error && current.cause !== undefined) current = current.cause;
-    else break;
-  }
-  const message = current instanceof Error ? current.message : String(current);
-  const code = systemCode(current);
+  const origin = originOf(error);
+  const message = origin instanceof Error ? origin.message : String(origin);
+  const code = systemCode(origin);
   return code === null || message.includes(code) ? message : `${code}: ${message}`;
 }
 

@@ -16,47 +16,27 @@ export interface RepositoryFacts {
   canPush: boolean | null;
 }
 
-/** Who wrote something, as either service names people. */
-type Author = { login?: string; username?: string; type?: string | undefined } | null | undefined;
-
-/**
- * One repository on GitHub or GitLab. A route such as `GET issues/{number}` is below the repository, and `GET /user` is not. `what` is
- * the request in words that follow "may not" and "refused to". A response of an unexpected form is a failed request.
- */
-export interface Repository {
-  readonly options: HostOptions;
-  /** `github:owner/name`, as configured. */
-  readonly location: string;
-  facts(): Promise<RepositoryFacts>;
-  /** Throws unless issues and comments can be written. */
-  requireActive: () => Promise<void>;
-  /** Throws unless branches can be pushed. */
-  requirePush: () => Promise<void>;
-  request<T>(schema: z.ZodType<T>, route: string, what: string, parameters?: Parameters): Promise<T>;
-  /** All pages, or those up to the one with which there is enough. */
-  list<T>(
-    schema: z.ZodType<T>,
-    route: string,
-    what: string,
-    parameters?: Parameters,
-    isEnough?: (all: readonly T[]) => boolean,
-  ): Promise<T[]>;
-  /** GitHub only. Fills in `$owner` and `$repo`. */
-  graphql<T>(schema: z.ZodType<T>, query: string, what: string, variables?: Parameters): Promise<T>;
-  /** A CI log; null: it is gone, or the token may not read it. */
-  log(route: string, what: string): Promise<string | null>;
-  /** The name of the token's user; null: the token of an app has none. */
-  viewer(): Promise<string | null>;
-  /** Whether a post may be ours: by the token's user, or by a bot if the token has no user. */
-  isOwn(author: Author): Promise<boolean>;
-  /** GitLab only: the people who may manage its issues, as with triage on GitHub. A note does not say this about its author. */
-  members(): Promise<ReadonlySet<number>>;
-  /** The HTTP header that authenticates git, and the URL prefix to send it to. */
-  gitHeader: () => Promise<{ url: string; header: string }>;
-}
-
 /** GitHub's names for people who belong to a repository. */
 export const TRUSTED: ReadonlySet<string> = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
+/** What every issue, comment, review and pull request of GitHub has. */
+export const githubPost = z.looseObject({
+  html_url: z.string().default(''),
+  body: z.string().nullish(),
+  user: z.looseObject({ login: z.string(), type: z.string().optional() }).nullish(),
+  author_association: z.string().default('NONE'),
+});
+
+/** A comment on an issue or a merge request of GitLab. */
+export const gitlabNote = z.looseObject({
+  id: z.int(),
+  body: z.string(),
+  author: z.looseObject({ id: z.int(), username: z.string() }).nullish(),
+  created_at: z.string(),
+  system: z.boolean().default(false),
+  resolved: z.boolean().default(false),
+  position: z.looseObject({ new_path: z.string().nullish(), new_line: z.int().nullish() }).nullish(),
+});
 
 /** GitLab's levels of access: may manage issues, may push branches. */
 const REPORTER = 20;
@@ -122,16 +102,25 @@ const SERVICES: Record<HostName, Service> = {
   },
 };
 
-const user = z.looseObject({ login: z.string().optional(), username: z.string().optional() });
-const member = z.looseObject({ id: z.int(), access_level: z.int() });
+/** GitHub has logins and types, GitLab has usernames. */
+const userSchema = z.looseObject({
+  login: z.string().optional(),
+  username: z.string().optional(),
+  type: z.string().optional(),
+});
+const memberSchema = z.looseObject({ id: z.int(), access_level: z.int() });
 
-export function createRepository(options: HostOptions, given: string): Repository {
+/**
+ * One repository on GitHub or GitLab. A route such as `GET issues/{number}` is below the repository, and `GET /user` is not. `what` is
+ * the request in words that follow "may not" and "refused to". A response of an unexpected form is a failed request.
+ */
+export function createRepository(options: HostOptions, given: string) {
   const { host, apiUrl, token } = options;
   const { root, facts: factsSchema, gitUser, noPush } = SERVICES[host];
   const client = createHostClient(options);
   let known: Promise<RepositoryFacts> | null = null;
-  let viewer: Promise<string | null> | null = null;
-  let members: Promise<ReadonlySet<number>> | null = null;
+  let user: Promise<string | null> | null = null;
+  let managers: Promise<ReadonlySet<number>> | null = null;
 
   function parse<T>(
     schema: z.ZodType<T>,
@@ -153,9 +142,11 @@ export function createRepository(options: HostOptions, given: string): Repositor
   async function located(route: string, what: string, parameters: Parameters = {}): Promise<Request> {
     const [method = '', below = ''] = route.split(' ');
     if (below.startsWith('/')) return [route, what, parameters];
-    const { path } = await repository.facts();
+    const { path } = await facts();
     return [`${method} ${root}/${below}`, `${what} in ${path}`, { ...placeOf(path), ...parameters }];
   }
+
+  const facts = (): Promise<RepositoryFacts> => (known ??= readFacts());
 
   /** The services redirect from a repository's former name to the current one. */
   async function readFacts(): Promise<RepositoryFacts> {
@@ -167,61 +158,85 @@ export function createRepository(options: HostOptions, given: string): Repositor
     return parse(factsSchema, moved, await client.request(moved));
   }
 
+  async function request<T>(schema: z.ZodType<T>, route: string, what: string, parameters?: Parameters): Promise<T> {
+    const asked = await located(route, what, parameters);
+    return parse(schema, asked, await client.request(asked));
+  }
+
+  /** All pages, or those up to the one with which there is enough. */
+  async function list<T>(
+    schema: z.ZodType<T>,
+    route: string,
+    what: string,
+    parameters?: Parameters,
+    isEnough?: (all: readonly T[]) => boolean,
+  ): Promise<T[]> {
+    const asked = await located(route, what, parameters);
+    const all: T[] = [];
+    for await (const page of client.pages(asked, isEnough === undefined)) {
+      all.push(...parse(z.array(schema), asked, page));
+      if (isEnough?.(all)) break;
+    }
+    return all;
+  }
+
+  /** Throws unless issues and comments can be written. */
+  async function requireActive(): Promise<void> {
+    const { isArchived, path } = await facts();
+    if (isArchived) throw new AgentosError({ code: 'host-archived', host, repository: path });
+  }
+
+  /** The name of the token's user; null: the token of an app has none. */
+  const viewer = (): Promise<string | null> => (user ??= readViewer());
+
   async function readViewer(): Promise<string | null> {
-    const read = repository.request(user, 'GET /user', 'read whose token it is');
+    const read = request(userSchema, 'GET /user', 'read whose token it is');
     // The token of an app may not read it. A token of GitLab always has a user.
     const found = await (host === 'github' ? orElse(read, null, ['host-scope-missing', 'host-not-found']) : read);
     return found?.login ?? found?.username ?? null;
   }
 
   async function readMembers(): Promise<ReadonlySet<number>> {
-    const all = await repository.list(member, 'GET members/all', 'read the members');
+    const all = await list(memberSchema, 'GET members/all', 'read the members');
     return new Set(all.filter(({ access_level }) => access_level >= REPORTER).map(({ id }) => id));
   }
 
-  const repository: Repository = {
+  return {
     options,
+    /** `github:owner/name`, as configured. */
     location: `${host}:${given}`,
-    facts: () => (known ??= readFacts()),
-    async requireActive() {
-      const { isArchived, path } = await repository.facts();
-      if (isArchived) throw new AgentosError({ code: 'host-archived', host, repository: path });
+    facts,
+    request,
+    list,
+    /** GitHub only. Fills in `$owner` and `$repo`. */
+    async graphql<T>(schema: z.ZodType<T>, query: string, what: string, variables: Parameters): Promise<T> {
+      const data = await client.graphql(query, what, { ...placeOf((await facts()).path), ...variables });
+      return parse(schema, ['GET ', what, {}], { status: 200, data });
     },
-    async requirePush() {
-      await repository.requireActive();
-      const { canPush, path } = await repository.facts();
+    /** A CI log; null: it is gone, or the token may not read it. */
+    log: async (route: string, what: string): Promise<string | null> => client.log(await located(route, what)),
+    requireActive,
+    /** Throws unless branches can be pushed. */
+    requirePush: async (): Promise<void> => {
+      await requireActive();
+      const { canPush, path } = await facts();
       if (canPush === false)
         throw new AgentosError({ code: 'host-scope-missing', host, what: `push to ${path}`, ...noPush });
     },
-    async request(schema, route, what, parameters) {
-      const asked = await located(route, what, parameters);
-      return parse(schema, asked, await client.request(asked));
-    },
-    async list(schema, route, what, parameters, isEnough) {
-      const asked = await located(route, what, parameters);
-      const all = [];
-      for await (const page of client.pages(asked, isEnough === undefined)) {
-        all.push(...parse(z.array(schema), asked, page));
-        if (isEnough?.(all)) break;
-      }
-      return all;
-    },
-    async graphql(schema, query, what, variables) {
-      const place = placeOf((await repository.facts()).path);
-      const data = await client.graphql(query, what, { ...place, ...variables });
-      return parse(schema, ['GET ', what, {}], { status: 200, data });
-    },
-    log: async (route, what) => client.log(await located(route, what)),
-    viewer: () => (viewer ??= readViewer()),
-    async isOwn(author) {
-      const own = await repository.viewer();
+    viewer,
+    /** Whether a post may be ours: by the token's user, or by a bot if the token has no user. */
+    async isOwn(author: z.infer<typeof userSchema> | null | undefined): Promise<boolean> {
+      const own = await viewer();
       return own === null ? author?.type === 'Bot' : (author?.login ?? author?.username) === own;
     },
-    members: () => (members ??= readMembers()),
-    async gitHeader() {
+    /** GitLab only: the people who may manage its issues, as with triage on GitHub. A note does not say this about its author. */
+    members: () => (managers ??= readMembers()),
+    /** The HTTP header that authenticates git, and the URL prefix to send it to. */
+    gitHeader: async (): Promise<{ url: string; header: string }> => {
       const login = Buffer.from(`${gitUser}:${(await token()).reveal()}`).toString('base64');
       return { url: `${new URL(apiUrl).protocol}//${webHostOf(apiUrl)}/`, header: `Authorization: Basic ${login}` };
     },
   };
-  return repository;
 }
+
+export type Repository = ReturnType<typeof createRepository>;

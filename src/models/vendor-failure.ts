@@ -1,5 +1,5 @@
 import { readDuration } from '../core/duration.ts';
-import { AgentosError, type ErrorRecord, systemCode } from '../core/errors.ts';
+import { AgentosError, type ErrorRecord, originOf, systemCode } from '../core/errors.ts';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '../core/json.ts';
 import { detailOf } from '../core/reason.ts';
 
@@ -181,17 +181,6 @@ function revived(record: unknown): AgentosError | null {
   const { problem, retry } = fieldsOf(record);
   if (typeof fieldsOf(problem)['code'] !== 'string') return null;
   return new AgentosError(problem as ErrorRecord['problem'], { retry: retry as ErrorRecord['retry'] });
-}
-
-/** The last cause says what failed; fetch itself says only "fetch failed". */
-function originOf(error: unknown): unknown {
-  let current = error;
-  for (let depth = 0; depth < 5; depth++) {
-    if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
-    else if (current instanceof Error && current.cause !== undefined) current = current.cause;
-    else break;
-  }
-  return current;
 }
 
 /** For a connection that was refused or broke. `where`: at which host, or when. */

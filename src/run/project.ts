@@ -183,7 +183,7 @@ function issuesOf(config: Config, paths: Paths, hosts: Hosts): ReturnType<typeof
     return { source, cache: { lastKnown: source, asOf: async () => null, startWriting: async () => undefined } };
   }
   let opened: Promise<IssueSource> | null = null;
-  const open = (): Promise<IssueSource> => (opened ??= hosts.source(setting));
+  const open = (): Promise<IssueSource> => (opened ??= hosts.source());
   const live: IssueSource = {
     location: hostedName(setting),
     ids: async () => (await open()).ids(),

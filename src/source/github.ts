@@ -2,21 +2,13 @@ import { z } from 'zod';
 import { toErrorRecord, usageError } from '../core/errors.ts';
 import type { Selection } from '../core/remote.ts';
 import { orElse } from '../host/failure.ts';
-import { type Repository, TRUSTED } from '../host/repository.ts';
+import { githubPost, type Repository, TRUSTED } from '../host/repository.ts';
 import type { IssueSource, LinkedPullRequest } from './port.ts';
 import { createRemoteSource, type IssueDetails, type RemoteComment, type RemoteIssue } from './remote-issue.ts';
 
 /* Schemas require only what is used: GitHub Enterprise, proxies and compatible servers leave out some of the rest. */
 
-const user = z.looseObject({ login: z.string(), type: z.string().optional() }).nullish();
-const said = z.looseObject({
-  html_url: z.string().default(''),
-  body: z.string().nullish(),
-  user,
-  author_association: z.string().default('NONE'),
-});
-
-const issueSchema = said.extend({
+const issueSchema = githubPost.extend({
   number: z.int(),
   title: z.string(),
   state: z.string(),
@@ -30,18 +22,18 @@ const issueSchema = said.extend({
 });
 type GitHubIssue = z.infer<typeof issueSchema>;
 
-const commentSchema = said.extend({ id: z.union([z.int(), z.bigint()]), created_at: z.string().default('') });
+const commentSchema = githubPost.extend({ id: z.union([z.int(), z.bigint()]), created_at: z.string().default('') });
 
 const eventSchema = z.looseObject({
   event: z.string().optional(),
   created_at: z.string().nullish(),
-  actor: user,
+  actor: z.looseObject({ login: z.string() }).nullish(),
   label: z.looseObject({ name: z.string().nullish() }).nullish(),
   source: z.looseObject({ issue: issueSchema.nullish() }).nullish(),
 });
 type TimelineEvent = z.infer<typeof eventSchema>;
 
-const pullSchema = said.extend({
+const pullSchema = githubPost.extend({
   number: z.int(),
   state: z.string(),
   merged_at: z.string().nullish(),

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Selection } from '../core/remote.ts';
 import { orElse } from '../host/failure.ts';
-import type { Repository } from '../host/repository.ts';
+import { gitlabNote, type Repository } from '../host/repository.ts';
 import type { IssueSource, LinkedPullRequest } from './port.ts';
 import { createRemoteSource, type IssueDetails, type RemoteIssue } from './remote-issue.ts';
 
-const user = z.looseObject({ id: z.int(), username: z.string() }).nullish();
+const user = gitlabNote.shape.author;
 
 const issueSchema = z.looseObject({
   iid: z.int(),
@@ -20,14 +20,6 @@ const issueSchema = z.looseObject({
   moved_to_id: z.int().nullish(),
 });
 type GitLabIssue = z.infer<typeof issueSchema>;
-
-const noteSchema = z.looseObject({
-  id: z.int(),
-  body: z.string(),
-  author: user,
-  created_at: z.string(),
-  system: z.boolean().default(false),
-});
 
 const labelEventSchema = z.looseObject({
   user,
@@ -77,7 +69,7 @@ export function createGitLabSource(repository: Repository, select: Selection): I
   async function detailsOf({ iid, author, web_url }: GitLabIssue): Promise<IssueDetails> {
     const oldestFirst = { sort: 'asc', order_by: 'created_at' };
     const [notes, links, requests, members] = await Promise.all([
-      repository.list(noteSchema, `GET issues/${iid}/notes`, `read notes on #${iid}`, oldestFirst),
+      repository.list(gitlabNote, `GET issues/${iid}/notes`, `read notes on #${iid}`, oldestFirst),
       listIfThere(linkSchema, `GET issues/${iid}/links`, `read what blocks #${iid}`),
       listIfThere(mergeRequestSchema, `GET issues/${iid}/closed_by`, `read what closes #${iid}`),
       repository.members(),

@@ -228,7 +228,7 @@ async function hostRows({ config: { remote }, hosts }: Project): Promise<Row[]> 
   const { source, comment, pr } = remote;
   if (source !== null) {
     const look = async (): Promise<string> => {
-      const { path, isArchived } = await hosts.facts(source);
+      const { path, isArchived } = await hosts.facts();
       const moved = source.path !== null && source.path.toLowerCase() !== path.toLowerCase();
       return `issues of ${path}${moved ? `, which was ${source.path}` : ''}${isArchived ? ', which is archived' : ''}`;
     };

@@ -21,10 +21,10 @@ export function createHosts(options: Omit<ServicesOptions, 'onWait'>): Hosts {
   const hosts: Hosts = {
     requireTrust: async () => undefined,
     onNotice: () => undefined,
-    source: async (repository) => (await services()).source(repository),
+    source: async () => (await services()).source(),
     tracker: async () => (await services()).tracker(),
     forge: async () => (await services()).forge(),
-    facts: async (repository) => (await services()).facts(repository),
+    facts: async () => (await services()).facts(),
   };
   return hosts;
 }

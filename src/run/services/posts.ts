@@ -6,6 +6,7 @@ import type { ItemId } from '../../core/ids.ts';
 import { parseJson } from '../../core/json.ts';
 import type { Paths } from '../../core/paths.ts';
 import type { Forge } from '../../forge/port.ts';
+import type { Git } from '../../git/git.ts';
 import { type GitHeader, pushBranch, pushUrl } from '../../git/push.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
 import type { StepKey } from '../../journal/port.ts';
@@ -124,7 +125,7 @@ export async function postOnce<T extends object>(
 export const REMOTE = 'origin';
 
 /** The token for git, if it speaks HTTP with the token's service; ssh and folders have their own credentials. */
-export async function headerFor({ git }: Project, forge: Forge): Promise<GitHeader | null> {
+export async function headerFor(git: Git, forge: Forge): Promise<GitHeader | null> {
   const url = await pushUrl(git, REMOTE);
   if (url === null) {
     throw usageError(
@@ -147,7 +148,7 @@ export async function pushOnce(
 ): Promise<void> {
   const { paths, git, childEnv: env } = project;
   await postOnce(paths, name, { name: STEPS.pushed, inputs: pushed }, async () => {
-    const header = await headerFor(project, forge);
+    const header = await headerFor(git, forge);
     await pushBranch(git, { remote: REMOTE, ...pushed, before, header, env, signal });
   });
 }

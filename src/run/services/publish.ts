@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentosEvent, ItemFinished, Subscriber } from '../../core/events.ts';
+import type { AgentosEvent, ItemFinished } from '../../core/events.ts';
 import { isFailure } from '../../core/exit-code.ts';
 import { type ItemId, parseItemId } from '../../core/ids.ts';
 import type { Item } from '../../core/item.ts';
@@ -27,18 +27,6 @@ interface PublisherOptions {
   onWarning: (text: string) => void;
   /** What the worker of an item got. */
   inputOf: (item: Item) => Pick<ItemInput, 'landing' | 'reaction'> | undefined;
-}
-
-/** Writes to services for a run. Only the parent has one, because no worker holds a token. */
-export interface Publisher {
-  /** Follows the items. */
-  subscriber: Subscriber;
-  /** An item starts with this text. */
-  read(id: ItemId, issue: Issue): void;
-  /** Called between an item's result and its end: opens its pull request, for example. */
-  complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult>;
-  /** Resolves when everything is posted, or after a while; after a stop the program has to end soon. */
-  close(stop: AbortSignal): Promise<void>;
 }
 
 const PATIENT_MS = 120_000;
@@ -79,6 +67,7 @@ function shownAtEnd(
   };
 }
 
+export type Publisher = ReturnType<typeof createPublisher>;
 export type OpenPublisher = (options: PublisherOptions) => Publisher;
 
 /** Rejects before anything is paid for if something could not be written. */
@@ -90,11 +79,12 @@ export async function openPublisher(project: Project): Promise<OpenPublisher> {
   return (options) => createPublisher(project, options, comment ? tracker : null);
 }
 
+/** Writes to services for a run. Only the parent has one, because no worker holds a token. */
 function createPublisher(
   project: Project,
   { runId, state, onNotice, onWarning, inputOf }: PublisherOptions,
   tracker: Tracker | null,
-): Publisher {
+) {
   const { paths, config, mask } = project;
   const requests = new Map<string, Awaited<ReturnType<typeof openPullRequest>>>();
   const latest = new Map<ItemId, { shown: Shown; posted: Promise<void> }>();
@@ -120,16 +110,13 @@ function createPublisher(
   }
 
   async function post(to: Tracker, id: ItemId, { label, ...shown }: Shown): Promise<void> {
-    const request = requests.get(id) ?? null;
     const lld = paths.lld(id);
-    const path = relative(paths.repository, lld);
     const text = writeIssueComment({
       ...shown,
       id,
       runId,
-      design: existsSync(lld) ? { path, url: request?.lldUrl ?? null } : null,
-      branch: request?.branch ?? null,
-      pullRequest: request?.url ?? null,
+      design: existsSync(lld) ? relative(paths.repository, lld) : null,
+      pullRequest: requests.get(id) ?? null,
       costUsd: state.items.get(id)?.costUsd ?? null,
     });
     await stick(to, id, mask(text));
@@ -175,6 +162,7 @@ function createPublisher(
     show(id, shownAtEnd(event, isPosted, asked?.question ?? null));
   }
 
+  /** Called between an item's result and its end: opens its pull request, for example. */
   async function complete(item: Item, result: TaskResult, signal: AbortSignal): Promise<TaskResult> {
     const { create, pr } = config.remote;
     const { workflow, id } = item;
@@ -204,7 +192,8 @@ function createPublisher(
   }
 
   return {
-    subscriber(event: AgentosEvent) {
+    /** Follows the items. */
+    subscriber: (event: AgentosEvent): void => {
       if (!('item' in event)) return;
       const { workflow, item } = event;
       const id = parseItemId(item);
@@ -212,7 +201,8 @@ function createPublisher(
       if (event.type === 'item-started' && running) show(id, { ...running, reason: null, question: null });
       else if (event.type === 'item-finished') onFinished(event, postingFor({ workflow, id }));
     },
-    read(id, { facts }) {
+    /** An item starts with this text. */
+    read(id: ItemId, { facts }: Issue): void {
       if (tracker === null || facts === undefined) return;
       for (const comment of [...facts.comments.used, ...facts.commands.map((command) => command.id)]) {
         const read = postOnce(paths, `${id}.read`, { name: 'read', inputs: { comment } }, () =>
@@ -222,7 +212,8 @@ function createPublisher(
       }
     },
     complete,
-    async close(stop) {
+    /** Resolves when everything is posted, or after a while; after a stop the program has to end soon. */
+    async close(stop: AbortSignal): Promise<void> {
       const late = sleep(stop.aborted ? HURRIED_MS : PATIENT_MS, 'late', { ref: false });
       if ((await Promise.race([Promise.all(pending), late])) === 'late')
         onWarning('not everything was posted in time: the next run posts it');

@@ -19,17 +19,16 @@ import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor,
 /** Pushes the branch of an implementation and opens its pull request, unless that was done before. Null: there is no such branch. */
 export async function openPullRequest(posting: Posting): Promise<(Opened & { lldUrl: string }) | null> {
   const { project, id } = posting;
-  const { paths, hosts, config } = project;
+  const { paths, git, hosts, config } = project;
   const found = await finishedBranch(project, id);
   if (found === null) return null;
   const { branch, commit } = found;
   const forge = await hosts.forge();
   await pushUnlessNewer(posting, forge, found);
   const { lldUrl, report, ...text } = await textsOf(project, forge, id, branch);
-  const opened = await openOnce(posting, id, forge, branch, async () => {
-    const isDraft = config.remote.pr.ready !== 'at-once';
-    return { branch, base: await baseBranch(project, forge), ...text, isDraft };
-  });
+  const { name } = await checkoutOf(git);
+  const isDraft = config.remote.pr.ready !== 'at-once';
+  const opened = await openOnce(posting, id, forge, name, { branch, ...text, isDraft });
   // The following steps are idempotent.
   if (opened.commit !== commit)
     await postOnce(paths, id, { name: STEPS.text, inputs: { commit } }, () => forge.rewrite(opened.number, text));
@@ -60,14 +59,9 @@ export async function openLandingRequest(
     request: openedFor(project, parseItemId(one.id))?.url ?? null,
   }));
   const ids = parts.filter(({ reason }) => reason === null).map((one) => one.id);
-  const { url } = await openOnce(posting, name, forge, branch, async () => ({
-    branch,
-    base: (await forge.branchHead(landing.onto)) === null ? await forge.defaultBranch() : landing.onto,
-    title: mask(`Land ${ids.join(', ')}`.slice(0, 200)),
-    body: mask(landingBody(parts)),
-    isDraft: config.remote.pr.ready === 'never',
-  }));
-  return url;
+  const title = mask(`Land ${ids.join(', ')}`.slice(0, 200));
+  const text = { title, body: mask(landingBody(parts)), isDraft: config.remote.pr.ready === 'never' };
+  return (await openOnce(posting, name, forge, landing.onto, { branch, ...text })).url;
 }
 
 /** Null: it is in, or nothing was said about it. */
@@ -76,20 +70,27 @@ function whyOut(landed: LandedBranch | null): string | null {
   return landed.error === null ? (landed.reason ?? landed.status) : wordingOf(landed.error.problem).message;
 }
 
-/** Opens no second pull request for a branch, even if the first one was merged or closed. */
+/**
+ * Opens no second pull request for a branch, even if the first one was merged or closed. `onto`: the branch to merge into, if the service
+ * has it; else its default branch.
+ */
 async function openOnce(
   { project, say }: Posting,
   name: string,
   forge: Forge,
-  branch: string,
-  requestOf: () => Promise<NewPullRequest>,
+  onto: string,
+  request: Omit<NewPullRequest, 'base'>,
 ): Promise<Opened> {
+  const { branch } = request;
   const asOpened = ({ number, url, head }: PullRequest): Opened => ({ number, url, branch, commit: head });
   const opened = await postOnce<Opened>(
     project.paths,
     name,
     { name: STEPS.opened, inputs: { branch } },
-    async () => asOpened(await openDraft(forge, await requestOf(), say)),
+    async () => {
+      const base = (await forge.branchHead(onto)) === null ? await forge.defaultBranch() : onto;
+      return asOpened(await openDraft(forge, { ...request, base }, say));
+    },
     async () => {
       const own = await forge.pullRequestsOf(branch);
       const found = own.find(({ state }) => state !== 'closed') ?? own[0];
@@ -117,13 +118,6 @@ async function finishedBranch(project: Project, id: ItemId): Promise<Pushed | nu
   const own = all.findLast(({ ref, lldHash }) => ref.startsWith('refs/heads/') && lldHash === lld?.header.bodyHash);
   if (own === undefined) return null;
   return { branch: own.ref.slice('refs/heads/'.length), commit: await project.git.text(['rev-parse', own.ref]) };
-}
-
-/** The branch of the checkout if the service has it too, else the default branch. */
-async function baseBranch({ git }: Project, forge: Forge): Promise<string> {
-  const { name } = await checkoutOf(git);
-  const usual = await forge.defaultBranch();
-  return name === usual || (await forge.branchHead(name)) === null ? usual : name;
 }
 
 const TEMPLATES = [

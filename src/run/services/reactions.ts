@@ -17,7 +17,6 @@ import { cutMiddle, failingPart } from '../../core/reason.ts';
 import type { Check, Forge, Posted, PullRequest, Review } from '../../forge/port.ts';
 import { answeredIn, answerMarker, reactionAnswer, reactionSummary } from '../../forge/texts.ts';
 import { deleteBranch, isAncestor, moveBranchForward } from '../../git/branches.ts';
-import type { Git } from '../../git/git.ts';
 import { fetchBranches } from '../../git/push.ts';
 import { deleteDatabase } from '../../journal/database.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
@@ -38,39 +37,36 @@ export async function lookAt(
   mayFetch: boolean,
 ): Promise<Omit<Reaction, 'cycle'>> {
   const { number, url, branch, head, base } = request;
-  const { react } = project.config.remote.pr;
-  const commit = request.baseHead ?? (await forge.branchHead(base)) ?? '';
+  const { git, config } = project;
+  const { react } = config.remote.pr;
   // What a list says saves requests.
-  const mayFail = request.checks === null || request.checks === 'failed';
-  const isBaseMoved =
-    react.includes('base') &&
-    commit !== '' &&
-    (await hasMoved(project, forge, { branch, head, base, commit }, mayFetch));
+  const { baseHead = null, checks: state = null, remarks = null } = request.listed ?? {};
+  const commit = baseHead ?? (await forge.branchHead(base)) ?? '';
+  const found = { number, url, branch, head, base: { branch: base, commit } };
+  const hasMoved = async (): Promise<boolean> => {
+    if (mayFetch) await fetchMissing(project, forge, found);
+    // A commit that is not here counts as new: a dry run can't find out more.
+    return !(await git.hasCommit(commit)) || !(await isAncestor(git, commit, head));
+  };
+  const isBaseMoved = react.includes('base') && commit !== '' && (await hasMoved());
+  const mayFail = state === null || state === 'failed';
   const checks = react.includes('checks') && mayFail ? await failedChecks(project, forge, head, base) : [];
-  const mayAsk = react.includes('reviews') && request.remarks !== 0;
+  const mayAsk = react.includes('reviews') && remarks !== 0;
   const reviews = mayAsk ? requestsIn(project, await forge.reviews(number)) : [];
-  return { number, url, branch, head, base: { branch: base, commit }, isBaseMoved, checks, reviews };
+  return { ...found, isBaseMoved, checks, reviews };
 }
 
-/** A commit that is not here counts as new: a dry run can't find out more. */
-async function hasMoved(
-  project: Project,
+/** Fetches branch and base, unless both commits are here. False: one is still missing. */
+async function fetchMissing(
+  { git, childEnv: env }: Project,
   forge: Forge,
-  { branch, head, base, commit }: { branch: string; head: string; base: string; commit: string },
-  mayFetch: boolean,
+  { branch, head, base }: Pick<Reaction, 'branch' | 'head' | 'base'>,
 ): Promise<boolean> {
-  const { git } = project;
-  if (mayFetch && !(await areHere(git, [commit, head]))) await fetchFrom(project, forge, [branch, base]);
-  return (await areHere(git, [commit])) ? !(await isAncestor(git, commit, head)) : true;
-}
-
-async function fetchFrom(project: Project, forge: Forge, branches: readonly string[]): Promise<void> {
-  const { git, childEnv: env } = project;
-  await fetchBranches(git, { remote: REMOTE, branches, header: await headerFor(project, forge), env });
-}
-
-async function areHere(git: Git, commits: readonly string[]): Promise<boolean> {
-  return (await Promise.all(commits.map((commit) => git.hasCommit(commit)))).every(Boolean);
+  const areHere = async (): Promise<boolean> => (await git.hasCommit(head)) && (await git.hasCommit(base.commit));
+  if (await areHere()) return true;
+  const header = await headerFor(git, forge);
+  await fetchBranches(git, { remote: REMOTE, branches: [branch, base.branch], header, env });
+  return areHere();
 }
 
 /** The failed required checks; if the repository requires none, all failed checks. */
@@ -137,14 +133,12 @@ export function pushedReaction(
 
 /** Records a reaction as dispatched, gives up those that it replaces, and fetches the commits that its worker needs. */
 export async function dispatch(project: Project, id: ItemId, reaction: Reaction): Promise<void> {
-  const { paths, git, hosts } = project;
+  const { paths, hosts } = project;
   const key = reactionKey(reaction);
   for (const given of dispatchedFor(project, id, reaction.number))
     if (given.end === null && reactionKey(given) !== key) await giveUp(project, id, given);
-  const { head, base, branch, number } = reaction;
-  const commits = [head, base.commit];
-  if (!(await areHere(git, commits))) await fetchFrom(project, await hosts.forge(), [branch, base.branch]);
-  if (!(await areHere(git, commits)))
+  const { branch, number } = reaction;
+  if (!(await fetchMissing(project, await hosts.forge(), reaction)))
     throw new AgentosError({ code: 'pull-request-moved', number, branch }, { retry: 'transient' });
   await postOnce(paths, id, { name: STEPS.reaction, inputs: { key } }, async () => reaction);
 }

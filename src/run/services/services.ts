@@ -38,18 +38,15 @@ export interface ServicesOptions {
   onWait: (text: string) => void;
 }
 
-/** Only the parent has one, because no worker holds a token. */
-export interface Services {
-  /** Open issues of a repository. */
-  source(repository: HostedRepository): Promise<IssueSource>;
-  /** Where comments and labels are written: where issues come from, or if they are files, where branches go. */
-  tracker(): Promise<Tracker>;
-  /** Where branches and pull requests go. */
-  forge(): Promise<Forge>;
-  facts(repository: HostedRepository): Promise<RepositoryFacts>;
-}
+const ADAPTERS = {
+  github: { source: createGitHubSource, tracker: createGitHubTracker, forge: createGitHubForge },
+  gitlab: { source: createGitLabSource, tracker: createGitLabTracker, forge: createGitLabForge },
+};
 
-export function createServices({ config, env, childEnv, repository, onSecret, onWait }: ServicesOptions): Services {
+export type Services = ReturnType<typeof createServices>;
+
+/** The sources, trackers and forges of a project. Only the parent has them, because no worker holds a token. */
+export function createServices({ config, env, childEnv, repository, onSecret, onWait }: ServicesOptions) {
   const { apiUrls, app, select, source, forge } = config.remote;
   followProxies(env);
   const userToken = (host: HostName): (() => Promise<Secret>) => {
@@ -96,26 +93,29 @@ export function createServices({ config, env, childEnv, repository, onSecret, on
     return made;
   }
 
-  async function forgeRepository(): Promise<Repository> {
+  async function branchesAt(): Promise<Repository> {
     const place = forge ?? (await originOn(null)) ?? source;
     if (place === null) throw await unnamed(null);
     return at(place);
   }
 
-  const isGitHub = ({ options: { host } }: Repository): boolean => host === 'github';
+  const issuesAt = (): Promise<Repository> => (source === null ? branchesAt() : at(source));
   return {
-    async source(named) {
-      const found = await at(named);
-      return isGitHub(found) ? createGitHubSource(found, select) : createGitLabSource(found, select);
+    async source(): Promise<IssueSource> {
+      const found = await issuesAt();
+      return ADAPTERS[found.options.host].source(found, select);
     },
-    async tracker() {
-      const found = await (source === null ? forgeRepository() : at(source));
-      return isGitHub(found) ? createGitHubTracker(found) : createGitLabTracker(found);
+    /** Where comments and labels are written: where issues come from, or if they are files, where branches go. */
+    async tracker(): Promise<Tracker> {
+      const found = await issuesAt();
+      return ADAPTERS[found.options.host].tracker(found);
     },
-    async forge() {
-      const found = await forgeRepository();
-      return isGitHub(found) ? createGitHubForge(found) : createGitLabForge(found);
+    /** Where branches and pull requests go. */
+    async forge(): Promise<Forge> {
+      const found = await branchesAt();
+      return ADAPTERS[found.options.host].forge(found);
     },
-    facts: async (named) => (await at(named)).facts(),
+    /** About the repository with the issues. */
+    facts: async (): Promise<RepositoryFacts> => (await issuesAt()).facts(),
   };
 }

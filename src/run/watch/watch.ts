@@ -241,7 +241,8 @@ async function readinessIn(project: Project): Promise<Readiness> {
   return (id) => {
     const request = byNumber.get(openedFor(project, id)?.number ?? -1);
     if (request === undefined) return 'closed';
-    const { head, checks } = request;
+    const { head, listed } = request;
+    const checks = listed?.checks ?? null;
     return checks === 'pending' || checks === 'failed' ? null : `${head} ${checks}`;
   };
 }

@@ -110,6 +110,7 @@ export async function fakeGitHub({ repository = 'acme/widget', bare = '' } = {})
   const shownPull = (pull: FakePull) => ({
     ...pull,
     head: { ...pull.head, sha: shaOf(pull) },
+    base: { ...pull.base, repo: { full_name: repository } },
     html_url: `${web}/pull/${pull.number}`,
   });
   const headOf = (branch: string): string | null => branchHead(bare, branch);
