@@ -1,5 +1,5 @@
 import { contentWords, sharedWords } from '../markdown/words.ts';
-import type { Finding } from './review/review.ts';
+import type { Finding } from './review/reader.ts';
 
 /** Two findings are the same if they share this part of the shorter one's words; less is enough for the same subject. */
 const SAME_SUBJECT = 0.2;

@@ -13,8 +13,8 @@ import {
   stuck,
   withdraw,
 } from './ledger.ts';
+import type { Review } from './review/reader.ts';
 import { readReview } from './review/reader.ts';
-import type { Review } from './review/review.ts';
 
 function seed(number: number): Review {
   return readReview(readFileSync(new URL(`../../test/fixtures/review/seed-00${number}.md`, import.meta.url), 'utf8'));

@@ -1,7 +1,7 @@
 import { tableOf } from '../markdown/writer.ts';
 import { headline } from './finding.ts';
 import { matchFindings } from './ledger-match.ts';
-import type { Finding, Review, Ruling, Tier } from './review/review.ts';
+import type { Finding, Review, Ruling, Tier } from './review/reader.ts';
 
 export type FindingState = 'open' | 'fixed' | 'disputed' | 'withdrawn';
 

@@ -2,7 +2,7 @@ import type { List, ListItem, Nodes, Paragraph, Parents } from 'mdast';
 import { flatText, lineOf, markedText, parseMarkdown, plainText } from '../markdown/markdown.ts';
 import { contentWords, OPEN_QUESTIONS_KEY, overlap, readTitle, sharedWords } from '../markdown/words.ts';
 import { type DocumentFinding, quote, warning } from './finding.ts';
-import type { OpenQuestion } from './review/review.ts';
+import type { OpenQuestion } from './review/reader.ts';
 
 /** A question of the draft, open or resolved. */
 export interface QuestionItem extends OpenQuestion {

@@ -21,8 +21,7 @@ export interface SectionName {
 export function sectionName(
   id: string,
   title: string,
-  alias: RegExp | null,
-  { hint = null, missing = 'error' }: Partial<Pick<SectionName, 'hint' | 'missing'>> = {},
+  { alias = null, hint = null, missing = 'error' }: Partial<Pick<SectionName, 'alias' | 'hint' | 'missing'>> = {},
 ): SectionName {
   return { id, title, key: readTitle(title).key, alias, hint, missing };
 }

@@ -10,59 +10,44 @@ const COMMENT = /<!--([\s\S]*?)(?:-->|$)/g;
  * was left out, and remains of a prompt. In code only placeholders of this template count, because a quoted file may be
  * shortened. The review log may have all but a prompt, because it quotes findings.
  */
-export function createLeftoverText(template: string): (document: ParsedDocument) => DocumentFinding[] {
+export function checkLeftovers({ text, root, sections }: ParsedDocument, template: string): DocumentFinding[] {
   const placeholders = template.match(/\{\{[^{}]*\}\}/g) ?? [];
   const hints = new Set([...template.matchAll(COMMENT)].map((match) => bare(match[1] ?? '')));
-  const oursIn = (text: string) => placeholders.find((placeholder) => text.includes(placeholder)) ?? null;
-  const isHint = (text: string): boolean => text.length > 20 && hints.has(bare(text));
-  const leftoversIn = (given: string, prose: string, line: number): DocumentFinding[] => {
-    const hint = [...given.matchAll(COMMENT)].find(([, said = '']) => isHint(said))?.[1];
-    const said =
-      oursIn(prose) ??
-      cellsOf(prose)
-        .map(placeholderIn)
-        .find((found) => found !== null) ??
-      null;
-    const left = said ?? (isHint(prose) ? prose : null);
-    const elided = leftOutIn(given);
-    // A row says what it is about; only its state is open.
-    const isState = left !== null && prose.trimStart().startsWith('|') && /^TODO\b/.test(left);
-    const why = 'write it in full, because readers see no other version';
-    return [
-      ...(hint ? [warning(RULE, line, `A hint of the template was left in, ${quote(hint)}: delete it.`)] : []),
-      ...(left === null ? [] : [{ ...leftover(line, left), ...(isState ? { severity: 'warning' as const } : {}) }]),
-      ...(elided === null ? [] : [error('elided-text', line, `Text was left out, ${quote(elided)}: ${why}.`)]),
-    ];
-  };
-  return ({ text, root, sections }) => {
-    const log = sections.find(({ id }) => id === 'log');
-    const inCode = new Set(
-      codeIn(root).flatMap(({ position }) => linesBetween(position?.start.line, position?.end.line)),
-    );
-    const prose = text.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
-    const tags = new Set<string>();
-    return text.split('\n').flatMap((given, index) => {
-      const line = index + 1;
-      const isLog = log !== undefined && line >= log.line && line <= log.line + log.lines;
-      if (inCode.has(line)) {
-        const ours = isLog ? null : oursIn(given);
-        return ours === null ? [] : [leftover(line, ours)];
-      }
-      const [remains, tag = given] = PROMPT_REMAINS.exec(given) ?? [];
-      // The end of a tag is the same mistake as its beginning.
-      const isPrompt = remains !== undefined && tags.size < tags.add(tag).size;
-      return [
-        ...(isLog ? [] : leftoversIn(given, prose[index] ?? '', line)),
-        ...(isPrompt
-          ? [error('elided-text', line, `A line of the prompt was left in, ${quote(given)}: delete it.`)]
-          : []),
-      ];
-    });
-  };
-}
-
-function linesBetween(first = 1, last = 0): number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  const oursIn = (line: string) => placeholders.find((placeholder) => line.includes(placeholder)) ?? null;
+  const isHint = (said: string): boolean => said.length > 20 && hints.has(bare(said));
+  const log = sections.find(({ id }) => id === 'log');
+  const blocks = codeIn(root).map(({ position }) => [position?.start.line ?? 1, position?.end.line ?? 0] as const);
+  const inCode = new Set(
+    blocks.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => first + at)),
+  );
+  const prose = text.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
+  const tags = new Set<string>();
+  return text.split('\n').flatMap((given, index) => {
+    const line = index + 1;
+    const said = prose[index] ?? '';
+    const isLog = log !== undefined && line >= log.line && line <= log.line + log.lines;
+    if (inCode.has(line)) {
+      const ours = isLog ? null : oursIn(given);
+      return ours === null ? [] : [leftover(line, ours)];
+    }
+    const findings: DocumentFinding[] = [];
+    if (!isLog) {
+      const hint = [...given.matchAll(COMMENT)].find(([, comment = '']) => isHint(comment))?.[1];
+      if (hint) findings.push(warning(RULE, line, `A hint of the template was left in, ${quote(hint)}: delete it.`));
+      const left = oursIn(said) ?? cellsOf(said).map(placeholderIn).find(Boolean) ?? (isHint(said) ? said : null);
+      // A row says what it is about; only its state is open.
+      const isState = said.trimStart().startsWith('|') && /^TODO\b/.test(left ?? '');
+      if (left !== null) findings.push({ ...leftover(line, left), ...(isState ? { severity: 'warning' } : {}) });
+      const elided = leftOutIn(given);
+      const why = 'write it in full, because readers see no other version';
+      if (elided !== null) findings.push(error('elided-text', line, `Text was left out, ${quote(elided)}: ${why}.`));
+    }
+    const [remains, tag = given] = PROMPT_REMAINS.exec(given) ?? [];
+    // The end of a tag is the same mistake as its beginning.
+    if (remains !== undefined && tags.size < tags.add(tag).size)
+      findings.push(error('elided-text', line, `A line of the prompt was left in, ${quote(given)}: delete it.`));
+    return findings;
+  });
 }
 
 /** The cells of a row, or the words of a line, without markup. */

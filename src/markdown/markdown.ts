@@ -9,7 +9,6 @@ import { frontmatter } from 'micromark-extension-frontmatter';
 import { gfmStrikethrough } from 'micromark-extension-gfm-strikethrough';
 import { gfmTable } from 'micromark-extension-gfm-table';
 import { gfmTaskListItem } from 'micromark-extension-gfm-task-list-item';
-import { tameMarkdown } from './tame-markdown.ts';
 
 /** Wider than the padding of any table. Patterns that look for white space take quadratic time on longer gaps. */
 const GAPS = /([ \t]{200})[ \t]+/g;
@@ -56,6 +55,67 @@ export function parseMarkdown(text: string): Root {
   return root;
 }
 
+export const FENCE = /^[\s>]*(`{3,}|~{3,})/;
+export const CLOSING_FENCE = /^[\s>]*(?:`{3,}|~{3,})\s*$/;
+
+/*
+ * The parser takes quadratic time for nested containers, underlined headings, and openers that nothing closes in one paragraph.
+ * Real documents have few of them, but a hostile text can consist of nothing else. Beyond these limits such characters are
+ * replaced one for one before parsing, so offsets stay the same.
+ */
+const MOST = {
+  /** Openings of HTML comments and the like. */
+  html: 500,
+  /** Quote marks in the whole text. */
+  quotes: 2_000,
+  /** Lines that could underline a heading. */
+  underlines: 200,
+  /** Characters in one paragraph that could open or close emphasis, a link or an escape. */
+  openers: 300,
+};
+/** A shorter text can't reach a limit. */
+const FEW = 2_000;
+
+const HTML = /<(?=!--|\?|!\[CDATA\[|![A-Za-z])/g;
+const CONTAINER = String.raw`[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))`;
+/** More than 40 nested quotes and lists on one line. */
+const DEEP = new RegExp(`^((?:${CONTAINER}){40})((?:${CONTAINER})+)`);
+/** The parser looks for each length of backticks to the end of the paragraph. */
+const LONG_TICKS = /`{17,}/g;
+const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
+/** An underscore inside a word is not markup. */
+const OPENER = /[*~[\]\\]|(?<!\w)_|_(?!\w)/g;
+/** The line begins a paragraph, or is a row of a table. */
+const OWN_PARAGRAPH = /^\s*(?:$|[>|#]|[-*+][ \t]|\d{1,9}[.)][ \t])|\|/;
+
+const dots = (marks: string): string => '.'.repeat(marks.length);
+
+function tameMarkdown(text: string): string {
+  if (text.length < FEW) return text;
+  const left = { ...MOST };
+  const within = (kind: keyof typeof MOST) => (marks: string) => (left[kind]-- > 0 ? marks : dots(marks));
+  let fence: string | null = null;
+  return text
+    .replaceAll(HTML, within('html'))
+    .split('\n')
+    .map((given) => {
+      const mark = FENCE.exec(given)?.[1] ?? null;
+      const isCode = fence !== null || mark !== null;
+      if (fence === null) fence = mark;
+      else if (mark?.startsWith(fence)) fence = null;
+      const line = given
+        .replace(DEEP, (_, first: string, deeper: string) => first + deeper.replaceAll(/\S/g, '.'))
+        .replace(/^[ \t>]*>/, (signs) => signs.replaceAll('>', within('quotes')));
+      if (isCode) return line;
+      if (OWN_PARAGRAPH.test(line)) left.openers = MOST.openers;
+      return line
+        .replaceAll(LONG_TICKS, dots)
+        .replace(UNDERLINE, within('underlines'))
+        .replaceAll(OPENER, within('openers'));
+    })
+    .join('\n');
+}
+
 /** A node's text without markup. */
 export function plainText(node: Nodes | undefined): string {
   return node ? textOf(node).trim() : '';
@@ -71,9 +131,6 @@ export function codeIn(node: Nodes): Code[] {
   if (node.type === 'code') return [node];
   return 'children' in node ? node.children.flatMap((child) => codeIn(child)) : [];
 }
-
-export const FENCE = /^[\s>]*(`{3,}|~{3,})/;
-export const CLOSING_FENCE = /^[\s>]*(?:`{3,}|~{3,})\s*$/;
 
 /**
  * Without a ```markdown fence around the whole document: its first line, and the last fence that closes something, become
@@ -97,7 +154,6 @@ export interface Section {
   heading: Heading;
   title: string;
   depth: number;
-  line: number;
   /** The nodes directly under this heading, up to the first subsection. */
   own: RootContent[];
   /** All nodes of the section, subsections' headings and nodes included. */
@@ -108,25 +164,19 @@ export interface Section {
 }
 
 /** Every section of the document in order, nested ones included. Text above the first heading is in none. */
-export function sectionsOf(root: Root): Section[] {
-  const sections: Section[] = [];
-  let open: Section[] = [];
-  for (const node of root.children) {
-    if (node.type === 'heading') {
-      const start = node.position?.start.offset ?? 0;
-      for (const section of open) if (section.depth >= node.depth) section.end = start;
-      open = open.filter(({ depth }) => depth < node.depth);
-      for (const section of open) section.all.push(node);
-      const end = root.position?.end.offset ?? 0;
-      const own = { heading: node, title: plainText(node), depth: node.depth, line: lineOf(node) };
-      open.push({ ...own, own: [], all: [], start, end });
-      sections.push(...open.slice(-1));
-    } else {
-      open.at(-1)?.own.push(node);
-      for (const section of open) section.all.push(node);
-    }
-  }
-  return sections;
+export function sectionsOf({ children, position }: Root): Section[] {
+  return children.flatMap((heading, at): Section[] => {
+    if (heading.type !== 'heading') return [];
+    const { depth } = heading;
+    let to = at + 1;
+    const ends = (node: RootContent | undefined): boolean => !node || (node.type === 'heading' && node.depth <= depth);
+    while (!ends(children[to])) to++;
+    const all = children.slice(at + 1, to);
+    const part = all.findIndex(({ type }) => type === 'heading');
+    const [start, end] = [heading.position?.start.offset, (children[to]?.position?.start ?? position?.end)?.offset];
+    const own = part < 0 ? all : all.slice(0, part);
+    return [{ heading, title: plainText(heading), depth, own, all, start: start ?? 0, end: end ?? 0 }];
+  });
 }
 
 const BLOCKS = new Set(['root', 'list', 'listItem', 'blockquote', 'table', 'tableRow']);
@@ -198,10 +248,4 @@ export function fieldsIn(nodes: readonly Nodes[]): Field[] {
       /^[^\p{L}\p{N}_]*(\p{L}[\p{L} #]{0,30}?)[^\p{L}\p{N}_]*[:：|]\s*(.*)$/su.exec(text) ?? [];
     return name === '' ? [] : [{ name: name.toLowerCase(), value, line }];
   });
-}
-
-/** All lines of text below a node, without code. */
-export function proseIn(node: Nodes): TextLine[] {
-  if (node.type === 'paragraph' || node.type === 'heading' || node.type === 'tableCell') return linesOf(node);
-  return 'children' in node ? node.children.flatMap((child: Nodes) => proseIn(child)) : [];
 }

@@ -12,7 +12,7 @@ import {
   readHeader,
   writeFrontMatter,
 } from '../documents/header.ts';
-import { isLld } from '../documents/lld/sections.ts';
+import { isLld } from '../documents/lld/document.ts';
 import { makeFolder, namesInside, readText, unreadableReason, writeFileExclusive } from '../process/files.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 

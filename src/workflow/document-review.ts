@@ -3,7 +3,7 @@ import { isAlreadyDone } from '../documents/already-done.ts';
 import { describeDecision } from '../documents/decision.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { dispute, disputesIn, formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
-import { withGuards } from '../documents/lld/guards.ts';
+import { withGuards } from '../documents/lld/document.ts';
 import { foldResolvedQuestions, openQuestions } from '../documents/questions.ts';
 import { unusableReview } from '../documents/review/reader.ts';
 import { readEdits } from '../documents/revise/edits.ts';

@@ -3,7 +3,7 @@ import type { WorkflowName } from '../core/paths.ts';
 import { decisionRows } from '../documents/decision.ts';
 import { formatReviewLog } from '../documents/ledger.ts';
 import type { CitedTree } from '../documents/lld/files.ts';
-import type { Finding, Review } from '../documents/review/review.ts';
+import type { Finding, Review } from '../documents/review/reader.ts';
 import type { BaseCommit } from '../git/repository.ts';
 import { readText } from '../process/files.ts';
 import { removeStaleTemporaryFiles } from '../process/state-folder.ts';

@@ -3,7 +3,7 @@ import type { ItemId } from '../core/ids.ts';
 import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { isUntouched, readHeader } from '../documents/header.ts';
-import { checkIssue } from '../documents/issue/checks.ts';
+import { checkIssue } from '../documents/issue.ts';
 import { ISSUE_FORM } from '../documents/revise/form.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/files.ts';

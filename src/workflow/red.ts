@@ -1,10 +1,8 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { oneLine } from '../core/lines.ts';
 import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
-import { guardsIn } from '../documents/lld/guards.ts';
-import { isGuard, type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
+import { guardsIn, isGuard, isGuardFinding, type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
-import { isGuardFinding } from '../documents/review/review.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { boundedDiff } from '../prompts/bounded-diff.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';

@@ -5,11 +5,10 @@ import { createOutputKeeper, errorLine, errorLines, reasonIn } from '../../src/c
 import { evidenceIn, isAlreadyDone } from '../../src/documents/already-done.ts';
 import { isDecision } from '../../src/documents/decision.ts';
 import { readHeader } from '../../src/documents/header.ts';
-import { checkIssue } from '../../src/documents/issue/checks.ts';
+import { checkIssue } from '../../src/documents/issue.ts';
 import { disputesIn, emptyLedger, formatReviewLog, raise } from '../../src/documents/ledger.ts';
 import { checkLld } from '../../src/documents/lld/checks.ts';
-import { designFacts } from '../../src/documents/lld/document.ts';
-import { isLld } from '../../src/documents/lld/sections.ts';
+import { designFacts, isLld } from '../../src/documents/lld/document.ts';
 import { foldResolvedQuestions, keepAnswers, openQuestions } from '../../src/documents/questions.ts';
 import { isReview, readReview, unusableReview } from '../../src/documents/review/reader.ts';
 import { ISSUE_FORM, LLD_FORM } from '../../src/documents/revise/form.ts';

@@ -7,7 +7,7 @@ import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import type { DocumentFinding } from '../../documents/finding.ts';
 import { readHeader } from '../../documents/header.ts';
 import { type BaseTree, checkLld } from '../../documents/lld/checks.ts';
-import { isLld } from '../../documents/lld/sections.ts';
+import { isLld } from '../../documents/lld/document.ts';
 import { isReview, isTrustworthy, type Review, readReview } from '../../documents/review/reader.ts';
 import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';

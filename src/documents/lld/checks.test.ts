@@ -177,11 +177,6 @@ describe('one thing broken gives exactly its finding', () => {
       LLD_42.replaceAll('| Auto |', '| Unit (pytest) |'),
       ['error scenario-manual'],
     ],
-    [
-      'an unbounded retry',
-      edited('2. Return value plus 42.', '2. Retry until it succeeds.'),
-      ['warning unbounded-loop'],
-    ],
     ['no diagram', withSection('## 6. Diagram', 'None.'), ['error mermaid']],
     ['a diagram that is not marked', edited('```mermaid', '```'), ['error mermaid']],
     ['a diagram of an unknown kind', edited('flowchart LR', 'flowchat LR'), ['error mermaid']],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { edited, LLD_42, withSection } from '../../../test/fixtures/lld/lld-42.ts';
-import { readLld } from './document.ts';
+import { edited, LLD_42, withoutSection, withSection } from '../../../test/fixtures/lld/lld-42.ts';
+import { isReview } from '../review/reader.ts';
+import { isLld, readLld } from './document.ts';
 
 const IDS = [
   '1',
@@ -228,9 +229,6 @@ describe('requirements', () => {
     ['R1. One\nR2. Two'],
     ['**R1:** One\n\n**R2:** Two'],
     ['### REQ-1: One\nmore\n\n### REQ-2: Two\nmore'],
-    ['### 3.1 One\nmore\n\n### 3.2 Two\nmore'],
-    ['3.1 One\n\n3.2 Two'],
-    ['- **3.1** One\n- **3.2** Two'],
     ['### 3.1 Functional\n\n1. One\n\n### 3.2 Others\n\n2. Two'],
     [table(['#', 'Requirement'], ['1', 'One'], ['2', 'Two'])],
     [table(['ID', 'Description', 'Priority'], ['REQ-1', 'One', 'High'], ['REQ-2', 'Two', 'Low'])],
@@ -325,3 +323,81 @@ describe('open questions', () => {
     expect(read(body)).toEqual(expected);
   });
 });
+
+const REVIEW = `# LLD Review: 137 - Feature: x
+
+## Identity Confirmation
+text
+## Pre-Flight Gate
+PASSED
+## Review Summary
+text
+## Open Questions Resolved
+- [x] ~~a~~ **RESOLVED: b**
+## Requirement Coverage Analysis (MANDATORY)
+| # | Requirement | Test(s) | Status |
+|---|---|---|---|
+## Tier 1: BLOCKING Issues
+### Cost
+### Security
+## Tier 2: HIGH PRIORITY Issues
+### Architecture
+## Verdict
+[x] **APPROVED**`;
+
+const README =
+  '# tool\n\n## Requirements\nNode\n## Dependencies\nnone\n## Testing\nnpm test\n## Security\nmail us\n## Legal\nMIT\n## License\nMIT';
+const ADR = '# 3 - Use SQLite\n\n## Context\nx\n## Decision\ny\n## Alternatives Considered\nz\n## Consequences\nw';
+
+test('an LLD is one, also with a byte-order mark, front matter and CRLF', () => {
+  expect(isLld(LLD_42)).toBe(true);
+  expect(isLld(`\uFEFF---\nissue: 42\n---\n${LLD_42}`.replaceAll('\n', '\r\n'))).toBe(true);
+});
+
+test('a fence around the whole of it changes nothing', () => {
+  expect(isLld(`\`\`\`markdown\n${LLD_42}\`\`\`\n`)).toBe(true);
+  expect(isLld('```\n# install\nnpm install\n```\n')).toBe(false);
+});
+
+test('a broken LLD still is', () => {
+  expect(isLld(withoutSection('## 10. Verification & Testing'))).toBe(true);
+  expect(isLld(LLD_42.slice(0, LLD_42.indexOf('## 4.')))).toBe(true);
+  expect(isLld(LLD_42.slice(LLD_42.indexOf('## 7.')))).toBe(true);
+  expect(
+    isLld(
+      '# 42 - Feature: x\n\n## 1. Context & Goal\nx\n\n## 3. Requirements\n1. x\n\n## 10. Verification & Testing\nx',
+    ),
+  ).toBe(true);
+});
+
+test('a design in another form is one by its title', () => {
+  const text = '## Problem\nx\n\n## Review Summary\nAPPROVED\n';
+  expect(isLld(`# LLD-281: Preflight\n\n${text}`)).toBe(true);
+  expect(isLld(`# LLD Review: 281\n\n${text}`)).toBe(false);
+});
+
+test('an LLD with reviews in its log still is', () => {
+  expect(isLld(`${LLD_42}\n### Review 1\n#### Review Summary\nx\n#### Verdict\nREVISE`)).toBe(true);
+});
+
+test.each([
+  ['a review', REVIEW],
+  ['a review without a title', REVIEW.slice(REVIEW.indexOf('## Identity'))],
+  ['a README', README],
+  ['a decision record', ADR],
+  ['nothing', ''],
+  ['JSON', '{"verdict": "APPROVED"}'],
+  ['an issue', '# Add login\n\nUsers want to log in.\n\n## Acceptance criteria\n- works\n\n## Requirements\n1. x'],
+])('%s is not', (_, text) => {
+  expect(isLld(text)).toBe(false);
+});
+
+test.each(['Read the verdict of an LLD review', 'LLD Review: verdict parser', 'Governance Verdict: BLOCK is read'])(
+  'a design that is called "%s" is an LLD, and no review',
+  (title) => {
+    const text = LLD_42.replace('Sample change 42', title);
+    expect(isLld(text)).toBe(true);
+    expect(isReview(text)).toBe(false);
+    expect(isLld(text.replace('# 42 - Feature: ', '# '))).toBe(true);
+  },
+);

@@ -15,10 +15,10 @@ export interface LldFile {
 
 export interface FilesTable {
   /** The line of the first table that lists files; null without one. */
-  line: number | null;
+  filesLine: number | null;
   files: LldFile[];
   /** Rows whose change type is none of the three. */
-  unread: (Omit<LldFile, 'change'> & { change: string })[];
+  unreadFiles: { path: string; change: string; line: number }[];
 }
 
 const COLUMNS = {
@@ -52,18 +52,18 @@ function fileChange(text: string): FileChange | null {
 
 /** `source` is the whole text, because the parser drops characters of a bare path such as `src/__init__.py`. */
 export function readFilesTable(nodes: readonly Nodes[], source: string): FilesTable {
-  const result: FilesTable = { line: null, files: [], unread: [] };
+  const result: FilesTable = { filesLine: null, files: [], unreadFiles: [] };
   for (const table of tablesIn(nodes)) {
     const columns = columnsOf(table, COLUMNS);
     if (columns.path === null || columns.change === null) continue;
-    result.line ??= table.line;
+    result.filesLine ??= table.line;
     for (const { cells, nodes: row, line } of table.rows) {
       const said = cells[columns.change] ?? '';
       const change = fileChange(said);
       const description = columns.text === null ? '' : (cells[columns.text] ?? '');
       for (const path of pathsIn(row[columns.path], source)) {
         if (change) result.files.push({ path, change, description, line });
-        else result.unread.push({ path, change: said, description, line });
+        else result.unreadFiles.push({ path, change: said, line });
       }
     }
   }

@@ -1,13 +1,11 @@
 import type { Nodes } from 'mdast';
 import { plainText } from '../../markdown/markdown.ts';
 import { headline } from '../finding.ts';
-import { isNoFinding, rulingsIn } from './finding-state.ts';
 import { parseJson } from './json.ts';
-import { type Block, entriesOf, type Line, textOf, UNSAID } from './lines.ts';
-import { linesIn, type Part } from './outline.ts';
-import type { Review } from './review.ts';
+import { type Block, entriesOf, type Line, linesIn, type Part, textOf, UNSAID } from './outline.ts';
+import type { Review } from './reader.ts';
 import { statementsIn, type VerdictReading } from './verdict.ts';
-import { labelledVerdict, VERDICT_LABEL, verdictWord } from './verdict-word.ts';
+import { isNoFinding, labelledVerdict, rulingsIn, VERDICT_LABEL, verdictWord } from './words.ts';
 
 /*
  * An approval is trusted by its form, never by a guess at its meaning: one box ticked, or the verdict as the only statement

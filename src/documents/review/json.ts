@@ -1,7 +1,7 @@
 import type { Root } from 'mdast';
-import { isNoFinding, saysSettled } from './finding-state.ts';
-import type { Tier } from './review.ts';
-import { verdictWord } from './verdict-word.ts';
+
+import type { Tier } from './reader.ts';
+import { isNoFinding, saysSettled, verdictWord } from './words.ts';
 
 /* A review in JSON is written as Markdown, and read like any other. */
 

@@ -1,18 +1,68 @@
-import { normaliseText } from '../../markdown/markdown.ts';
-import { repairMojibake } from '../../markdown/mojibake.ts';
-import { isLld } from '../lld/sections.ts';
+import type { Code, Root } from 'mdast';
+import {
+  CLOSING_FENCE,
+  codeIn,
+  FENCE,
+  lineOf,
+  normaliseText,
+  parseMarkdown,
+  withoutWrapper,
+} from '../../markdown/markdown.ts';
+import { isLld } from '../lld/document.ts';
 import { doubtsOf } from './doubts.ts';
-import { rulingsIn } from './finding-state.ts';
-import { findingsOf } from './findings.ts';
+import { coverageOf, findingsOf, openQuestionsOf, preFlightOf, questionsOf, statedReason } from './findings.ts';
 import { findJson, isErrorObject, markdownOf } from './json.ts';
-import { type Block, textOf } from './lines.ts';
-import { hasReviewSections, knownArea, linesIn, outlineOf, type Part } from './outline.ts';
-import { coverageOf, gateFindings, openQuestionsOf, preFlightOf, questionsOf } from './parts.ts';
-import { repairFences, type Source } from './repair.ts';
-import type { Finding, Review, Verdict } from './review.ts';
+import { hasReviewSections, knownArea, linesIn, meaningOfHeading, outlineOf, type Part, textOf } from './outline.ts';
 import { readVerdict, type VerdictReading } from './verdict.ts';
+import { rulingsIn } from './words.ts';
 
-export { isTrustworthy, type Review } from './review.ts';
+export type Verdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
+
+export type Tier = 1 | 2 | 3;
+
+export interface Finding {
+  tier: Tier;
+  /** The heading it stands under, `Suggestions` for a Tier 3 finding under none, else empty. */
+  area: string;
+  /** Readable text: emphasis is gone, code keeps its backticks, nested points follow on lines of their own. */
+  text: string;
+  /** It names no evidence, or what it cites is not there: a suggestion, whatever its tier. */
+  isUnproven?: boolean;
+}
+
+export interface OpenQuestion {
+  question: string;
+  answer: string;
+}
+
+/** What a review says about a finding that it names by its id in the ledger. No review has to. */
+export interface Ruling {
+  id: string;
+  state: 'open' | 'fixed' | 'withdrawn';
+}
+
+export interface Review {
+  /** As the document states it; null when it states none, or more than one. */
+  verdict: Verdict | null;
+  /** Why the verdict is missing or can't be relied on, a sentence each. */
+  problems: string[];
+  /** Oddities that don't affect the verdict. */
+  notes: string[];
+  /** Open findings only: what the review itself marks as settled is left out. */
+  findings: Finding[];
+  openQuestions: OpenQuestion[];
+  questionsForOrchestrator: string[];
+  coverage: { covered: number; total: number; percent: number } | null;
+  preFlight: 'PASSED' | 'FAILED' | null;
+  title: string | null;
+  summary: string | null;
+  rulings: Ruling[];
+}
+
+/** Whether a workflow may act on the verdict. If not: ask the reviewer once more, then fail closed to DISCUSS. */
+export function isTrustworthy(review: Review): boolean {
+  return review.verdict !== null && review.problems.length === 0;
+}
 
 /** What a provider or a command-line agent prints when there is no answer; looked for only if no verdict is stated. */
 const ERROR_FIRST =
@@ -32,9 +82,9 @@ interface ReadReply {
 }
 
 function readReply(text: string): ReadReply {
-  const { given, repaired, unbalanced } = repairFences(text);
+  const { given, repaired, isUnbalanced } = repairFences(text);
   const parts = outlineOf(repaired);
-  return { given, isUnbalanced: unbalanced, parts, reading: readVerdict(parts) };
+  return { given, isUnbalanced, parts, reading: readVerdict(parts) };
 }
 
 /** No verdict can be read. */
@@ -76,8 +126,8 @@ function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
 
 /** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
 function soleVerdict({ verdicts, untickedOnly }: VerdictReading): Verdict | null {
-  const [verdict] = verdicts;
-  return verdict !== undefined && verdicts.size === 1 && !untickedOnly ? verdict : null;
+  const [verdict, another] = verdicts;
+  return another !== undefined || untickedOnly ? null : (verdict ?? null);
 }
 
 function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boolean {
@@ -95,9 +145,10 @@ function readOutline(reply: ReadReply): Review {
   const verdict = gateDecides ? 'REVISE' : isHidden ? null : stated;
   const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
   const { findings, unranked } = findingsOf(parts, verdict);
-  if (preFlight === 'FAILED' && verdict !== 'APPROVED') findings.unshift(...gateFindings(parts));
-  if (verdict === 'REVISE' && findings.length === 0 && !hasTiers) findings.push(...statedReason(parts, reading));
+  if (verdict !== 'APPROVED')
+    findings.unshift(...statedReason(parts, reading.rejection, { verdict, preFlight, findings }));
   const title = parts.find(({ kind }) => kind === 'title') ?? parts.find(({ depth }) => depth === 1);
+  const summary = parts.filter(({ kind }) => kind === 'summary').flatMap(linesIn);
   const review: Review = {
     verdict,
     problems: [],
@@ -108,25 +159,12 @@ function readOutline(reply: ReadReply): Review {
     coverage: coverageOf(parts),
     preFlight,
     title: title?.title ?? null,
-    summary: saidIn(parts, 'summary') || null,
+    summary: textOf(summary) || null,
     rulings: rulingsIn(parts.filter(({ kind }) => kind !== 'coverage').flatMap(linesIn)),
   };
   const facts = { ...review, unranked, unanswered: [...review.questionsForOrchestrator, ...unanswered] };
   const doubts = verdict === 'APPROVED' ? doubtsOf(parts, reading, facts) : [];
   return { ...review, problems: problemsOf(reply, review, doubts) };
-}
-
-function saidIn(parts: Part[], kind: Part['kind'], isWanted: (block: Block) => boolean = () => true): string {
-  const blocks = parts.filter((part) => part.kind === kind).flatMap((part) => part.blocks);
-  return textOf(blocks.filter(isWanted).flatMap(({ lines }) => lines));
-}
-
-/** A short rejection without tiers ("# Governance Verdict: BLOCK" and a paragraph): its reason is what has to be fixed. */
-function statedReason(parts: Part[], { rejection }: VerdictReading): Finding[] {
-  const isReason = ({ node, lines }: Block): boolean =>
-    node.type === 'paragraph' && lines.every(({ said, box }) => box === null && !/^(?:#|\W*verdict\b)/i.test(said));
-  const text = rejection ?? (saidIn(parts, 'verdict', isReason) || saidIn(parts, 'summary', isReason));
-  return text.split(/\s+/).length > 5 ? [{ tier: 1, area: '', text }] : [];
 }
 
 function problemsOf(
@@ -149,16 +187,12 @@ function problemsOf(
   return [...rows.filter(([holds]) => holds).map(([, problem]) => problem), ...doubts];
 }
 
-/** The tier's own heading: below it nothing of the tier is missing. */
-function beginsTier({ kind, title }: Part): boolean {
-  return kind === 'tier' && knownArea(title) === null;
-}
-
-/** Nothing of Tier 1 can have been lost if its heading is there. */
+/** Nothing of Tier 1 can have been lost if its own heading is there. */
 function startsInTheMiddle(parts: Part[]): boolean {
   const has = (...kinds: Part['kind'][]): boolean => parts.some(({ kind }) => kinds.includes(kind));
+  const isWhole = parts.some(({ kind, tier, title }) => kind === 'tier' && tier === 1 && knownArea(title) === null);
   const [preamble] = parts;
-  if (!preamble || !hasReviewSections(parts) || parts.some((part) => part.tier === 1 && beginsTier(part))) return false;
+  if (!preamble || isWhole || !hasReviewSections(parts)) return false;
   const isTorn = /^(?:[\p{Ll}|,.;:)\]}]|\W{0,2}-\s)/u.test(textOf(linesIn(preamble)));
   if (isTorn || preamble.blocks[0]?.node.type === 'list') return true;
   return !has('title', 'identity', 'summary') && has('tier', 'questions');
@@ -181,4 +215,81 @@ export function isReview(source: string): boolean {
   const json = findJson(given.text, given.root);
   if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(given.text);
   return json !== null && markdownOf(json.value) !== null;
+}
+
+interface Source {
+  text: string;
+  root: Root;
+}
+
+const MOST_REPAIRS = 5;
+
+/**
+ * The review without a fence around the whole of it, as it stands (`given`) and with each fence that swallowed sections closed
+ * before the first of them.
+ */
+function repairFences(text: string): { given: Source; repaired: Source; isUnbalanced: boolean } {
+  const parsed = (source: string): Source => ({ text: source, root: parseMarkdown(source) });
+  const given = parsed(withoutWrapper(text, beginsReview));
+  const givenLines = given.text.split('\n');
+  let isUnbalanced = codeIn(given.root).some((code) => isOpen(code, givenLines));
+  let repaired = given;
+  for (let repair = 0; repair < MOST_REPAIRS; repair++) {
+    const lines = repaired.text.split('\n');
+    const culprit = codeIn(repaired.root).find((code) => swallowsSections(code, lines));
+    if (!culprit) break;
+    isUnbalanced = true;
+    const first = lineOf(culprit);
+    const section = lines.findIndex((line, index) => index >= first && isReviewHeading(line));
+    repaired = parsed(lines.toSpliced(section, 0, FENCE.exec(lines[first - 1] ?? '')?.[1] ?? '').join('\n'));
+  }
+  return { given, repaired, isUnbalanced };
+}
+
+/** A rule or a sentence may stand above the title. */
+function beginsReview(text: string): boolean {
+  const [, heading] = /^\s*(?:[^#\n]{1,200}\n\s*){0,2}#{1,3}\s+(.*)/.exec(text) ?? [];
+  return heading !== undefined && meaningOfHeading(heading, true) !== null;
+}
+
+function isReviewHeading(line: string): boolean {
+  const [, title] = /^#{1,4}\s*(\S.*)$/.exec(line) ?? [];
+  return title !== undefined && (meaningOfHeading(title, false) !== null || knownArea(title) !== null);
+}
+
+/** A fenced block without an end. */
+function isOpen(code: Code, lines: string[]): boolean {
+  const [first, last] = [lineOf(code) - 1, (code.position?.end.line ?? 1) - 1];
+  return FENCE.test(lines[first] ?? '') && (first === last || !CLOSING_FENCE.test(lines[last] ?? ''));
+}
+
+/** A fence that is never closed, or only by the fence of a later block. One that closes properly quotes its content. */
+function swallowsSections(code: Code, lines: string[]): boolean {
+  const inside = code.value.split('\n');
+  const isClosedLate = inside.some((line) => FENCE.test(line) && !CLOSING_FENCE.test(line));
+  const isFenced = FENCE.test(lines[lineOf(code) - 1] ?? '');
+  return isFenced && inside.some(isReviewHeading) && (isClosedLate || isOpen(code, lines));
+}
+
+/** Windows-1252 as the reader that damaged the text had it: each character and its byte. */
+const BYTES = new Map(
+  Array.from({ length: 128 }, (_, at) => [new TextDecoder('windows-1252').decode(Uint8Array.of(at + 128)), at + 128]),
+);
+const RUN = new RegExp(`[${[...BYTES.keys()].join('')}]{2,}`, 'g');
+const LEFT_OVER = /â€|Ã[©¨¼¶¤]|ï»¿|\uFFFD/;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Restores UTF-8 that was read as Windows-1252 (`â€™`, `âœ…`, `Ã©`, a `ï»¿` in front) where its bytes are valid UTF-8. Ordinary
+ * accents and quotation marks are not valid UTF-8, so they stay.
+ */
+function repairMojibake(text: string): { text: string; damaged: boolean } {
+  const result = text.replace(RUN, (run) => {
+    try {
+      return utf8.decode(Uint8Array.from(run, (character) => BYTES.get(character) ?? 0));
+    } catch {
+      return run;
+    }
+  });
+  return { text: result.replace(/^\uFEFF/, ''), damaged: result !== text || LEFT_OVER.test(result) };
 }

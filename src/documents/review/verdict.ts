@@ -1,7 +1,6 @@
 import { jsonVerdicts, parseJson } from './json.ts';
-import type { Block, Line } from './lines.ts';
-import { bareTitle, linesIn, type Part } from './outline.ts';
-import type { Verdict } from './review.ts';
+import { type Block, bareTitle, type Line, linesIn, type Part } from './outline.ts';
+import type { Verdict } from './reader.ts';
 import {
   labelledVerdict,
   offersChoice,
@@ -10,7 +9,7 @@ import {
   type VerdictWord,
   verdictWord,
   wholeStatement,
-} from './verdict-word.ts';
+} from './words.ts';
 
 /** Where boxes have another meaning, a lone ticked verdict word states nothing. */
 const BOXES_ANYWHERE: Part['kind'][] = ['preamble', 'title', 'summary', 'other', 'identity'];

@@ -1,6 +1,6 @@
 import { readTitle } from '../../markdown/words.ts';
-import { ISSUE_SECTIONS } from '../issue/document.ts';
-import { LLD_SECTIONS } from '../lld/sections.ts';
+import { ISSUE_SECTIONS } from '../issue.ts';
+import { LLD_SECTIONS } from '../lld/document.ts';
 
 /** How a kind of document is recognised in a reply, and what a revision of it may not lose. */
 export interface DocumentForm {

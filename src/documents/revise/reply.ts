@@ -1,7 +1,7 @@
 import { normaliseText } from '../../markdown/markdown.ts';
 import { REVIEW_LOG_KEY, readTitle } from '../../markdown/words.ts';
 import { headline } from '../finding.ts';
-import { isLld } from '../lld/sections.ts';
+import { isLld } from '../lld/document.ts';
 import { type DocumentForm, LLD_FORM } from './form.ts';
 
 /** The document, or the reason why it can't be read. */

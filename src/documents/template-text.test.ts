@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { edited, LLD_42, withSection } from '../../../test/fixtures/lld/lld-42.ts';
-import template from '../lld-template.md';
-import { checkLld } from './checks.ts';
+import { edited, LLD_42, withSection } from '../../test/fixtures/lld/lld-42.ts';
+import { checkLld } from './lld/checks.ts';
+import template from './lld-template.md';
 
 function found(text: string) {
   return checkLld(text, { issueId: '42' }).findings.map(({ rule, severity }) => `${severity} ${rule}`);

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readReview } from '../review/reader.ts';
 import { checkLld } from './checks.ts';
-import { guardsIn, withGuards } from './guards.ts';
+import { withGuards } from './document.ts';
+import { guardsIn } from './scenarios.ts';
 
 const LLD = readFileSync(new URL('../../../test/fixtures/lld/LLD-42.md', import.meta.url), 'utf8');
 const SCENARIOS = [{ id: '010' }, { id: '020' }, { id: '100' }];
