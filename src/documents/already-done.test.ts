@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SAMPLE_LLD } from '../../test/support/sample-lld.ts';
-import { checkAlreadyDone, evidenceIn, isAlreadyDone } from './already-done.ts';
-import { documentFromReply } from './revise/reply.ts';
+import { checkAlreadyDone, evidenceIn } from './already-done.ts';
+import { documentFromReply, isAlreadyDone } from './revise/reply.ts';
 import { reviseDraft } from './revise/revision.ts';
 
 const CLAIM = `# Already done: Retry calls

@@ -2,8 +2,6 @@ import { lineOf, markedText, normaliseText, parseMarkdown, plainText, sectionsOf
 import { readTitle } from '../markdown/words.ts';
 import { type DocumentFinding, error, quote } from './finding.ts';
 import type { CitedTree } from './lld/files.ts';
-import { LLD_FORM } from './revise/form.ts';
-import { formOf } from './revise/reply.ts';
 
 /** Lines of a file that show that something is done. */
 export interface Evidence {
@@ -25,11 +23,6 @@ const CITATION = /^(?:\.\/)?(.+?)(?::|#)L?(\d{1,9})(?:[-–—]L?(\d{1,9}))?$/;
 
 /** Issues and designs say what is wanted, so they are no evidence that it exists. */
 const ASKED_FOR = /^(?:(?:issues|briefs)\/[^/]+\.md$|docs\/(?:lld\/LLD-|lineage\/))/;
-
-/** Whether a draft claims that its issue is done at the base commit. */
-export function isAlreadyDone(draft: string): boolean {
-  return formOf(draft, LLD_FORM) !== LLD_FORM;
-}
 
 /** `src/main.js:3-9`, as documents and messages cite it. */
 export function citationOf({ path, from, to }: Evidence): string {

@@ -1,15 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type Decision,
-  type DecisionFacts,
-  decisionOf,
-  decisionRows,
-  describeDecision,
-  recordDecision,
-} from './decision.ts';
-import { emptyLedger, formatReviewLog, openFindings, raise } from './ledger.ts';
+import { type Decision, type DecisionFacts, decisionOf, describeDecision, recordDecision } from './decision.ts';
+import { emptyLedger, openFindings, raise } from './ledger.ts';
 import { readReview } from './review/reader.ts';
+import { formatReviewLog } from './revise/review-log.ts';
 
 const FACTS: DecisionFacts = {
   kind: 'approve',
@@ -83,7 +77,7 @@ test('a change that a person asks for is a finding of its own, also when it name
 
 test('the review log has a row for each decision, also where no finding was raised', () => {
   const decisions: Decision[] = [decisionOf({ ...FACTS, reason: 'a | b\nc' })];
-  expect(formatReviewLog(emptyLedger, decisionRows(decisions)).split('\n').slice(2)).toEqual([
+  expect(formatReviewLog(emptyLedger, decisions).split('\n').slice(2)).toEqual([
     '| None | No finding was raised |',
     '| Decision of a person, 2026-01-02T03:04:05.000Z | Approved by Ada Lovelace <ada@example.org>: a \\| b c |',
   ]);

@@ -76,14 +76,6 @@ export function recordDecision(ledger: Ledger, decision: Decision, round: number
   return change === null ? ledger : raise(ledger, { tier: 1, area: 'Asked for by a person', text: change }, round);
 }
 
-/** Rows for the review log. */
-export function decisionRows(decisions: readonly Decision[]): [finding: string, answer: string][] {
-  return decisions.map((decision) => {
-    const answer = describeDecision(decision);
-    return [`Decision of a person, ${decision.at}`, `${answer.charAt(0).toUpperCase()}${answer.slice(1)}`];
-  });
-}
-
 /** Quoted text can't be taken for a verdict, a heading or a finding of the document itself. */
 function quoted(text: string): string {
   return (

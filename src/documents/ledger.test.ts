@@ -6,7 +6,6 @@ import {
   disputesIn,
   emptyLedger,
   formatLedger,
-  formatReviewLog,
   type Ledger,
   openFindings,
   recordReview,
@@ -15,6 +14,7 @@ import {
 } from './ledger.ts';
 import type { Review } from './review/reader.ts';
 import { readReview } from './review/reader.ts';
+import { formatReviewLog } from './revise/review-log.ts';
 
 function seed(number: number): Review {
   return readReview(readFileSync(new URL(`../../test/fixtures/review/seed-00${number}.md`, import.meta.url), 'utf8'));

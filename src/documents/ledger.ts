@@ -1,6 +1,5 @@
+import { contentWords, sharedWords, subjectsOf } from '../markdown/words.ts';
 import { tableOf } from '../markdown/writer.ts';
-import { headline } from './finding.ts';
-import { matchFindings } from './ledger-match.ts';
 import type { Finding, Review, Ruling, Tier } from './review/reader.ts';
 
 export type FindingState = 'open' | 'fixed' | 'disputed' | 'withdrawn';
@@ -61,44 +60,36 @@ export function recordReview(
   const { repeated, added } = matchFindings(ledger.findings, review.findings);
   const findings = ledger.findings.map((entry): LedgerFinding => {
     const again = repeated.get(entry.id);
-    const state = nextState(entry, verdict, again !== undefined, rulings.get(entry.id));
-    const latest =
-      again === undefined
-        ? entry
-        : { ...entry, tier: again.tier, text: latestText(entry, again), isUnproven: again.isUnproven === true };
-    if (isSettled(entry) && isSettled({ state })) return entry;
-    const stayedOpen = !isSettled(entry) && state === 'open';
+    const state = nextState(entry.state, verdict, again !== undefined, rulings.get(entry.id));
+    if (isSettled(entry.state) && isSettled(state)) return entry;
+    const isStillOpen = !isSettled(entry.state) && state === 'open' && !draftChanged;
+    const withdrawn = entry.state === 'disputed' ? `disputed: ${entry.reason}` : 'withdrawn by the reviewer';
     return {
-      ...latest,
+      ...entry,
+      ...(again && { tier: again.tier, text: latestText(entry, again), isUnproven: again.isUnproven === true }),
       state,
       updatedInRound: round,
-      unchangedReviews: stayedOpen && !draftChanged ? entry.unchangedReviews + 1 : 0,
-      reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawnBecause(entry) : '',
+      unchangedReviews: isStillOpen ? entry.unchangedReviews + 1 : 0,
+      reason: state === 'disputed' ? entry.reason : state === 'withdrawn' ? withdrawn : '',
     };
   });
-  const more = added.map((finding, index) => fresh(finding, ledger.findings.length + index, round));
-  return { findings: [...findings, ...more] };
+  return added.reduce<Ledger>((all, finding) => raise(all, finding, round), { findings });
 }
 
 function nextState(
-  { state }: Pick<LedgerFinding, 'state'>,
+  state: FindingState,
   verdict: 'APPROVED' | 'REVISE' | 'DISCUSS',
   isRepeated: boolean,
   ruling: Ruling['state'] | undefined,
 ): FindingState {
-  const settled = isSettled({ state });
-  if (ruling !== undefined) return settled && ruling !== 'open' ? state : ruling;
+  if (ruling !== undefined) return isSettled(state) && ruling !== 'open' ? state : ruling;
   if (isRepeated) return 'open';
-  if (settled || verdict === 'DISCUSS') return state;
+  if (isSettled(state) || verdict === 'DISCUSS') return state;
   return state === 'disputed' ? 'withdrawn' : 'fixed';
 }
 
-function isSettled({ state }: Pick<LedgerFinding, 'state'>): boolean {
+function isSettled(state: FindingState): boolean {
   return state === 'fixed' || state === 'withdrawn';
-}
-
-function withdrawnBecause({ state, reason }: LedgerFinding): string {
-  return state === 'disputed' ? `disputed: ${reason}` : 'withdrawn by the reviewer';
 }
 
 /** "F3: still open" confirms a finding without repeating its text. */
@@ -108,7 +99,7 @@ function latestText(entry: LedgerFinding, again: Finding): string {
 
 /** The findings that hold the draft back: Tier 1 and Tier 2, open or disputed. */
 export function openFindings(ledger: Ledger): LedgerFinding[] {
-  return ledger.findings.filter((finding) => finding.tier < 3 && !isSettled(finding));
+  return ledger.findings.filter((finding) => finding.tier < 3 && !isSettled(finding.state));
 }
 
 /** Findings that were open twice in a row without a change to the draft: another round would not help. */
@@ -128,20 +119,19 @@ export function withdraw(ledger: Ledger, id: string, reason: string): Ledger {
   return withState(ledger, id, { state: 'withdrawn', reason });
 }
 
-/** Adds a finding that comes from a person, not from a review. It is never matched with another one. */
+/** Adds a finding, without a comparison with those that are there. */
 export function raise(ledger: Ledger, finding: Finding, round: number): Ledger {
-  return { findings: [...ledger.findings, fresh(finding, ledger.findings.length, round)] };
-}
-
-function fresh({ tier, area, text, isUnproven = false }: Finding, index: number, round: number): LedgerFinding {
+  const { tier, area, text, isUnproven = false } = finding;
   const rounds = { raisedInRound: round, updatedInRound: round, unchangedReviews: 0 };
-  return { id: `F${index + 1}`, tier, area, text, isUnproven, state: 'open', ...rounds, reason: '', dispute: '' };
+  const id = `F${ledger.findings.length + 1}`;
+  const entry = { id, tier, area, text, isUnproven, state: 'open' as const, ...rounds, reason: '', dispute: '' };
+  return { findings: [...ledger.findings, entry] };
 }
 
 function withState(ledger: Ledger, id: string, change: Partial<LedgerFinding>): Ledger {
   return {
     findings: ledger.findings.map((finding) =>
-      finding.id === id && !isSettled(finding) ? { ...finding, ...change } : finding,
+      finding.id === id && !isSettled(finding.state) ? { ...finding, ...change } : finding,
     ),
   };
 }
@@ -172,37 +162,76 @@ export function formatLedger(ledger: Ledger): string {
   return tableOf(['Id', 'Tier', 'Area', 'State', 'Raised in round', 'Finding'], rows);
 }
 
-/** The table of a Review Log: one row for each finding and what was done about it, then the given rows. */
-export function formatReviewLog(ledger: Ledger, more: readonly [finding: string, answer: string][] = []): string {
-  const findings = ledger.findings.map((finding) => [
-    `${finding.id} (round ${finding.raisedInRound}, Tier ${finding.tier}${finding.area ? `, ${finding.area}` : ''}): ${finding.state === 'open' && finding.tier < 3 ? finding.text : headline(finding.text, 160)}`,
-    answer(finding),
-  ]);
-  return tableOf(
-    ['Finding', 'Answer'],
-    [...(findings.length > 0 ? findings : [['None', 'No finding was raised']]), ...more],
-  );
-}
+/** Two findings are the same if they share this part of the shorter one's words; less is enough for the same subject. */
+const SAME_SUBJECT = 0.2;
+const SAME_PLACE = 0.35;
+const OTHER_PLACE = 0.55;
+const ENOUGH_COMMON_WORDS = 3;
 
-function answer(finding: LedgerFinding): string {
-  const { dispute: held, reason } = finding;
-  return held === '' || reason.includes(held)
-    ? outcome(finding)
-    : `${outcome(finding)}; the drafter disputed it: ${held}`;
-}
+type Entry = Finding & { id: string };
 
-function outcome({ tier, isUnproven, state, updatedInRound, reason }: LedgerFinding): string {
-  switch (state) {
-    case 'open':
-      if (isUnproven) return 'Suggestion, logged: it names no evidence';
-      return tier === 3 ? 'Suggestion, logged' : 'Open: approved with it, for the implementer to settle';
-    case 'fixed':
-      return tier === 3
-        ? `Suggestion, not raised again in round ${updatedInRound}`
-        : `Fixed, settled in round ${updatedInRound}`;
-    case 'disputed':
-      return `Disputed: ${reason}`;
-    case 'withdrawn':
-      return `Withdrawn: ${reason}`;
+/**
+ * Finds the findings of a review that are in the ledger already. A finding with an id in front or in brackets is that entry;
+ * the others are matched by likeness, best pairs first, each entry once.
+ */
+function matchFindings(
+  entries: readonly Entry[],
+  findings: readonly Finding[],
+): { repeated: Map<string, Finding>; added: Finding[] } {
+  const repeated = new Map<string, Finding>();
+  const known = entries.map((entry) => ({ entry, words: wordsOf(entry.text) }));
+  const unnamed = findings.filter((finding) => {
+    const id = namedId(finding.text);
+    const isKnown = entries.some((entry) => entry.id === id);
+    if (isKnown && id !== null && !repeated.has(id)) repeated.set(id, finding);
+    return !isKnown;
+  });
+  const pairs = unnamed.flatMap((finding) => {
+    const words = wordsOf(finding.text);
+    return known.flatMap(({ entry, words: own }) => {
+      const isSamePlace = entry.tier === finding.tier && entry.area.toLowerCase() === finding.area.toLowerCase();
+      const score = likeness(own, words, isSamePlace);
+      return score === null ? [] : [{ finding, id: entry.id, score }];
+    });
+  });
+  const taken = new Set<Finding>();
+  for (const { finding, id } of pairs.toSorted((a, b) => b.score - a.score)) {
+    if (taken.has(finding) || repeated.has(id)) continue;
+    taken.add(finding);
+    repeated.set(id, finding);
   }
+  return { repeated, added: unnamed.filter((finding) => !taken.has(finding)) };
+}
+
+function namedId(text: string): string | null {
+  const match = /^\W{0,4}(?:finding )?(F\d+)\b(?!\s*[-\s]?scores?\b)/i.exec(text) ?? /[[(](F\d+)[\])]/i.exec(text);
+  return match?.[1]?.toUpperCase() ?? null;
+}
+
+interface Words {
+  words: Set<string>;
+  /** The requirements, scenarios, sections and paths that it names. */
+  subjects: Set<string>;
+}
+
+function wordsOf(text: string): Words {
+  const subjects = subjectsOf(text);
+  return { words: new Set([...contentWords(text), ...subjects]), subjects };
+}
+
+/** Null: they are not the same. Two that name different things of one kind never are. */
+function likeness(a: Words, b: Words, samePlace: boolean): number | null {
+  const shared = sharedWords(a.subjects, b.subjects);
+  const kinds = kindsOf(b);
+  if (shared === 0 && [...kindsOf(a)].some((kind) => kinds.has(kind))) return null;
+  const common = sharedWords(a.words, b.words);
+  const share = common / Math.max(1, Math.min(a.words.size, b.words.size));
+  const threshold = shared > 0 ? SAME_SUBJECT : samePlace ? SAME_PLACE : OTHER_PLACE;
+  const isContained = samePlace && share === 1 && common === ENOUGH_COMMON_WORDS - 1;
+  const isSame = (share >= threshold && common >= ENOUGH_COMMON_WORDS) || isContained;
+  return isSame ? share + (samePlace ? 1 : 0) + shared : null;
+}
+
+function kindsOf({ subjects }: Words): Set<string> {
+  return new Set([...subjects].map((subject) => subject.split(' ', 1)[0] ?? ''));
 }

@@ -72,3 +72,23 @@ export function readTitle(title: string): TitleParts {
 
 export const REVIEW_LOG_KEY = readTitle('Review Log').key;
 export const OPEN_QUESTIONS_KEY = readTitle('Open Questions').key;
+
+const NUMBERED = /\b(req(?:uirement)?|scenario|test)s?[\s#-]*0*(\d{1,4})\b/gi;
+const SECTIONS = /(?:\bsections?|\bsec\.|§+)\s*((?:\d{1,2}(?:\.\d{1,2})*(?:\s*(?:,|&|\/|and|or|to|[-–])\s*)?)+)/gi;
+const BARE_SECTION = /(?<![\w.])\d{1,2}\.\d{1,2}(?![\w.%])/g;
+const PATH = /(?<![\w:/])((?:[\w.-]+\/)+[\w-]+\.\w+)/g;
+
+/** The numbers in "Section 2.4", "Sections 2.4 and 7", "§7". */
+export function sectionsNamed(text: string): string[] {
+  return [...text.matchAll(SECTIONS)].flatMap(([, list = '']) => list.match(/\d{1,2}(?:\.\d{1,2})*/g) ?? []);
+}
+
+/** `req 3`, `scenario 20`, `section 2.6`, `path src/a.js`. */
+export function subjectsOf(text: string): Set<string> {
+  const numbered = [...text.matchAll(NUMBERED)].map(
+    ([, kind = '', id]) => `${/^r/i.test(kind) ? 'req' : 'scenario'} ${id}`,
+  );
+  const sections = [...sectionsNamed(text), ...(text.match(BARE_SECTION) ?? [])].map((number) => `section ${number}`);
+  const paths = [...text.matchAll(PATH)].map(([, path]) => `path ${path}`);
+  return new Set([...numbered, ...sections, ...paths]);
+}

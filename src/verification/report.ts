@@ -3,7 +3,8 @@ import type { GatePolicy } from '../core/config.ts';
 import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
 import { addUsage, type ModelUse, NO_USAGE, sumUsd } from '../core/money.ts';
 import { issueField, writeFrontMatter } from '../documents/header.ts';
-import { formatReviewLog, type Ledger } from '../documents/ledger.ts';
+import type { Ledger } from '../documents/ledger.ts';
+import { formatReviewLog } from '../documents/revise/review-log.ts';
 import { asCode, asText, tableOf } from '../markdown/writer.ts';
 
 export interface ChangedFile {

@@ -3,10 +3,11 @@ import { expect, test } from 'vitest';
 import { LLD_42 } from '../../test/fixtures/lld/lld-42.ts';
 import { review } from '../../test/support/models.ts';
 import { type Decision, type DecisionKind, decisionOf } from '../documents/decision.ts';
-import { formatReviewLog, openFindings } from '../documents/ledger.ts';
+import { openFindings } from '../documents/ledger.ts';
 import { checkLld } from '../documents/lld/checks.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
-import { type DocumentForm, LLD_FORM } from '../documents/revise/form.ts';
+import { type DocumentForm, LLD_FORM } from '../documents/revise/reply.ts';
+import { formatReviewLog } from '../documents/revise/review-log.ts';
 import type { OpenPoint } from './decide.ts';
 import { reviewDocument } from './document-review.ts';
 import type { ReviewInput, ReviewOutcome } from './review.ts';
@@ -252,11 +253,8 @@ test('a dropped document ends as dropped, whatever it is like', async () => {
 
 const NOTE_FORM: DocumentForm = {
   name: 'a note',
-  firstKey: 'wish',
   keys: new Set(['wish', 'criteria']),
-  entryKeys: new Set(['criteria']),
-  lastNumber: Number.POSITIVE_INFINITY,
-  isTitle: ({ level, text }) => level === 1 && text.startsWith('Note'),
+  title: /^# Note/,
 };
 const NOTE = '# Note: tea\n\n## Wish\nTea at five, in the blue cups, every day.\n\n## Criteria\n- Hot\n- In a cup\n';
 

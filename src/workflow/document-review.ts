@@ -1,5 +1,4 @@
 import { createTwoFilesPatch } from 'diff';
-import { isAlreadyDone } from '../documents/already-done.ts';
 import { describeDecision } from '../documents/decision.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { dispute, disputesIn, formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
@@ -7,8 +6,7 @@ import { withGuards } from '../documents/lld/document.ts';
 import { foldResolvedQuestions, openQuestions } from '../documents/questions.ts';
 import { unusableReview } from '../documents/review/reader.ts';
 import { readEdits } from '../documents/revise/edits.ts';
-import type { DocumentForm } from '../documents/revise/form.ts';
-import { documentFromReply } from '../documents/revise/reply.ts';
+import { type DocumentForm, documentFromReply, isAlreadyDone } from '../documents/revise/reply.ts';
 import { reviseDraft, saysNoChange } from '../documents/revise/revision.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
 import type { ItemContext } from './item.ts';
@@ -68,7 +66,7 @@ export function createDocumentQuestions(
     return document.ok ? null : document.reason;
   };
   const noRevision = (reply: string): string | null =>
-    readEdits(reply, form) === null && !saysNoChange(reply) ? noDocument(reply) : null;
+    readEdits(reply) === null && !saysNoChange(reply) ? noDocument(reply) : null;
   const askDrafter = (step: string, parts: string[], unusable = noRevision): Promise<string> => {
     const system = prompts.fill(`${prefix}drafter`);
     return ask({ step, role: 'drafter', system, repeating: [...shown, ...shownToDrafter], parts, at, unusable });

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { WorkflowName } from '../core/paths.ts';
-import { decisionRows } from '../documents/decision.ts';
-import { formatReviewLog } from '../documents/ledger.ts';
 import type { CitedTree } from '../documents/lld/files.ts';
 import type { Finding, Review } from '../documents/review/reader.ts';
+import { formatReviewLog } from '../documents/revise/review-log.ts';
 import type { BaseCommit } from '../git/repository.ts';
 import { readText } from '../process/files.ts';
 import { removeStaleTemporaryFiles } from '../process/state-folder.ts';
@@ -100,7 +99,7 @@ export async function approvedDocument<More>(
     rounds,
     baseCommit: beginning.commit,
   };
-  return { text: outcome.text, reviewLog: formatReviewLog(outcome.ledger, decisionRows(decisions)), lineage, by };
+  return { text: outcome.text, reviewLog: formatReviewLog(outcome.ledger, decisions), lineage, by };
 }
 
 /** Only a reviewer that can look at the code has to prove its findings. */

@@ -4,7 +4,7 @@ import type { Paths } from '../core/paths.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { isUntouched, readHeader } from '../documents/header.ts';
 import { checkIssue } from '../documents/issue.ts';
-import { ISSUE_FORM } from '../documents/revise/form.ts';
+import { ISSUE_FORM } from '../documents/revise/reply.ts';
 import { withoutReviewLog, withReviewLog } from '../documents/revise/review-log.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { tagged } from '../prompts/tags.ts';

@@ -1,11 +1,11 @@
 import { relative } from 'node:path';
 import type { DesignSize } from '../core/config.ts';
 import type { ForecastDesign } from '../core/forecast.ts';
-import { checkAlreadyDone, citationOf, evidenceIn, isAlreadyDone, linesOf } from '../documents/already-done.ts';
+import { checkAlreadyDone, citationOf, evidenceIn, linesOf } from '../documents/already-done.ts';
 import { formatCoverage } from '../documents/coverage.ts';
 import { isUntouched } from '../documents/header.ts';
 import { checkLld } from '../documents/lld/checks.ts';
-import { LLD_FORM } from '../documents/revise/form.ts';
+import { isAlreadyDone, LLD_FORM } from '../documents/revise/reply.ts';
 import { withReviewLog, withStatus } from '../documents/revise/review-log.ts';
 import type { BaseCommit } from '../git/repository.ts';
 import { writeFileAtomic } from '../process/files.ts';
@@ -54,7 +54,7 @@ export async function runLld(
   const { text, reviewLog, lineage, by } = approved;
   if (isAlreadyDone(text)) {
     const evidence = evidenceIn(text);
-    const body = reviewLog.trim() === '' ? text : withReviewLog(text, reviewLog);
+    const body = withReviewLog(text, reviewLog);
     const { drafter, reviewer, rounds, baseCommit } = by;
     const claim = { body, evidence, by: { drafter, reviewer, rounds } };
     signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { formatCoverage } from '../../src/documents/coverage.ts';
 import { openFindings } from '../../src/documents/ledger.ts';
 import { checkLld } from '../../src/documents/lld/checks.ts';
 import { readReview } from '../../src/documents/review/reader.ts';
-import { LLD_FORM } from '../../src/documents/revise/form.ts';
+import { LLD_FORM } from '../../src/documents/revise/reply.ts';
 import { createOfflineProvider } from '../../src/offline/tour.ts';
 import { createPrompts } from '../../src/prompts/prompts.ts';
 import { untagged } from '../../src/prompts/tags.ts';

@@ -1,6 +1,5 @@
 import { normaliseText } from '../../markdown/markdown.ts';
 import { headline } from '../finding.ts';
-import { type DocumentForm, LLD_FORM } from './form.ts';
 import { type Outcome, withoutThinking } from './reply.ts';
 
 /**
@@ -26,8 +25,8 @@ const DIVIDER = /^\s*={5,9}\s*$/;
 const END = /^\s*>{5,9}\s*(?:replace(?:ment|d)?|updated?|new|after|revised|modified|changed?|end)?\s*:?\s*$/i;
 
 /** The edit blocks of a reply; null if it has none and should be read as a whole document. */
-export function readEdits(reply: string, form: DocumentForm = LLD_FORM): Edit[] | null {
-  const lines = withoutThinking(normaliseText(reply), form).split('\n');
+export function readEdits(reply: string): Edit[] | null {
+  const lines = withoutThinking(normaliseText(reply)).split('\n');
   const edits: Edit[] = [];
   for (let at = 0; at < lines.length; at++) {
     const start = START.exec(lines[at] ?? '');

@@ -1,30 +1,54 @@
 import { parseMarkdown, type Section, sectionsOf } from '../../markdown/markdown.ts';
 import { REVIEW_LOG_KEY, readTitle } from '../../markdown/words.ts';
+import { tableOf } from '../../markdown/writer.ts';
+import { type Decision, describeDecision } from '../decision.ts';
+import { headline } from '../finding.ts';
+import type { Ledger, LedgerFinding } from '../ledger.ts';
 
-const HEADER = '| Finding | Answer |\n|---------|--------|';
-
-/**
- * The draft with these rows in its review log; every other byte stays. `rows` is either data rows alone, which go under
- * the header that is there, or a whole table (its second line is the delimiter row), which replaces the header too.
- */
-export function withReviewLog(draft: string, rows: string): string {
-  const section = reviewLogOf(draft);
-  if (!section) return `${draft.trimEnd()}\n\n## Appendix: Review Log\n${tableOf(HEADER, rows)}\n`;
-  const { start, end } = section.all.find(({ type }) => type === 'table')?.position ?? {};
-  if (start?.offset === undefined || end?.offset === undefined) {
-    const headingEnd = section.heading.position?.end.offset ?? section.start;
-    const rest = draft.slice(headingEnd);
-    const gap = rest.trim() === '' ? '\n' : '\n\n';
-    return `${draft.slice(0, headingEnd)}\n\n${tableOf(HEADER, rows)}${gap}${rest.replace(/^\s*\n/, '')}`;
-  }
-  const header = draft.slice(start.offset, end.offset).split('\n').slice(0, 2).join('\n');
-  return `${draft.slice(0, start.offset)}${tableOf(header, rows)}${draft.slice(end.offset)}`;
+/** The table of a review log: one row for each finding and what was done about it, then one for each decision of a person. */
+export function formatReviewLog({ findings }: Ledger, decisions: readonly Decision[] = []): string {
+  const rows = findings.map((finding) => {
+    const { id, raisedInRound, tier, area, state, text, dispute, reason } = finding;
+    const place = `${id} (round ${raisedInRound}, Tier ${tier}${area ? `, ${area}` : ''})`;
+    // A finding that the implementer has to settle is in the log in full.
+    const said = state === 'open' && tier < 3 ? text : headline(text, 160);
+    const held = dispute === '' || reason.includes(dispute) ? '' : `; the drafter disputed it: ${dispute}`;
+    return [`${place}: ${said}`, `${outcomeOf(finding)}${held}`];
+  });
+  const decided = decisions.map((decision) => {
+    const answer = describeDecision(decision);
+    return [`Decision of a person, ${decision.at}`, `${answer.charAt(0).toUpperCase()}${answer.slice(1)}`];
+  });
+  const none = ['None', 'No finding was raised'];
+  return tableOf(['Finding', 'Answer'], [...(rows.length > 0 ? rows : [none]), ...decided]);
 }
 
-function tableOf(header: string, given: string): string {
-  const rows = given.trim();
-  if (/^[\s|:-]*-[\s|:-]*$/.test(rows.split('\n')[1] ?? '')) return rows;
-  return rows === '' ? header : `${header}\n${rows}`;
+function outcomeOf({ tier, isUnproven, state, updatedInRound, reason }: LedgerFinding): string {
+  switch (state) {
+    case 'open':
+      if (isUnproven) return 'Suggestion, logged: it names no evidence';
+      return tier === 3 ? 'Suggestion, logged' : 'Open: approved with it, for the implementer to settle';
+    case 'fixed':
+      return tier === 3
+        ? `Suggestion, not raised again in round ${updatedInRound}`
+        : `Fixed, settled in round ${updatedInRound}`;
+    case 'disputed':
+      return `Disputed: ${reason}`;
+    case 'withdrawn':
+      return `Withdrawn: ${reason}`;
+  }
+}
+
+/** The draft with this table in its review log; every other byte stays. */
+export function withReviewLog(draft: string, table: string): string {
+  const section = reviewLogOf(draft);
+  if (!section) return `${draft.trimEnd()}\n\n## Appendix: Review Log\n${table}\n`;
+  const { start, end } = section.all.find(({ type }) => type === 'table')?.position ?? {};
+  if (start?.offset !== undefined && end?.offset !== undefined)
+    return `${draft.slice(0, start.offset)}${table}${draft.slice(end.offset)}`;
+  const headingEnd = section.heading.position?.end.offset ?? section.start;
+  const rest = draft.slice(headingEnd).replace(/^\s*\n/, '');
+  return `${draft.slice(0, headingEnd)}\n\n${table}\n${rest === '' ? '' : `\n${rest}`}`;
 }
 
 /** The document without its review log, for readers that have no use for it. */
