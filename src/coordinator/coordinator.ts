@@ -5,7 +5,7 @@ import { isFailure } from '../core/exit-code.ts';
 import { DEPENDS_ON, type ItemEnd, notStarted } from '../core/item.ts';
 import { MAX_PARALLEL } from '../core/plan.ts';
 import type { StepStore } from '../journal/port.ts';
-import type { AttemptTrace } from '../telemetry/span.ts';
+import type { AttemptTrace } from '../telemetry/tracer.ts';
 import type { TaskReference, TaskResult } from '../worker/protocol.ts';
 import { type ActiveItem, type AttemptOutcome, attemptItem, beginItem, outcomeAsEnd, retryDelayMs } from './attempt.ts';
 import { Backlog, createHaltRule, type Queued } from './backlog.ts';

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
@@ -6,9 +5,8 @@ import type { VendorName } from '../core/keys.ts';
 import { type BudgetLimits, costUsd, dearestPrice, type Price, type Prices, priceOf } from '../core/money.ts';
 import type { CredentialPool } from '../pool/pool.ts';
 import type { ExpectedWait, Lease, LeaseRequest } from '../pool/port.ts';
-import type { GatewayRequest } from '../telemetry/run-trace.ts';
-import { answerAttributes, requestAttributes } from '../telemetry/span.ts';
-import { currentSpan, traced } from '../telemetry/tracer.ts';
+import { answerAttributes } from '../telemetry/traced.ts';
+import { type Span, traced } from '../telemetry/tracer.ts';
 import { type AttemptState, attempt, newAttemptState } from './attempt.ts';
 import type { Call } from './call.ts';
 import { type AnswerSink, failureOf } from './caller.ts';
@@ -41,13 +39,14 @@ export interface ExchangeSettings {
 
 /**
  * One request from the queue to the end of its answer: keys are tried until one serves it or none can. Never rejects: failures go
- * to the sink. Resolves to whether the answer is complete and good.
+ * to the sink. Resolves to whether the answer is complete and good. `span`: of an agent's request, if the run is traced.
  */
 export async function exchange(
   call: Call,
   sink: AnswerSink,
   signal: AbortSignal,
   settings: ExchangeSettings,
+  span: Span | null,
 ): Promise<boolean> {
   const { clock, onEvent, budget, upstream } = settings;
   const { grant, route, facts } = call;
@@ -102,9 +101,8 @@ export async function exchange(
   const isGood = failure === null && tally.complete && !tally.failed && begun;
   const used = { model: `${vendor}:${answered ?? model}`, usage, costUsd: paidUsd, answered };
   entry.close(paidUsd ?? mostUsd, generates ? { ...used, begun, good: isGood && refusal === null, refusal } : null);
-  const span = currentSpan();
-  span.set(answerAttributes({ ...used, finish: tally.stopReason }));
-  if (error !== null || left) span.fail(error?.problem.code ?? 'caller-left');
+  span?.set(answerAttributes({ ...used, finish: tally.stopReason }));
+  if (error !== null || left) span?.fail(error?.problem.code ?? 'caller-left');
   // The vendor's last status, or what the caller got without one; null: the caller left.
   const status = state.status ?? (failure === null || left ? null : failureOf(failure.error, route.format).status);
   const spent = { attempts, waitedMs, durationMs: clock.now() - startedMs, costUsd: paidUsd, usage };
@@ -155,28 +153,4 @@ function boundOf(settings: ExchangeSettings, vendor: VendorName, model: string |
 function unpriced(vendor: VendorName, model: string): AgentosError {
   const detail = `no price of ${vendor} is known, so ${model} can't be kept within a cost limit; add its price under prices in agentos.yaml`;
   return new AgentosError({ code: 'provider-refused-request', provider: vendor, status: 402, detail });
-}
-
-/** Runs the work of a request at its place in the trace of the run. */
-export type TraceRequest = <T>(request: GatewayRequest, work: () => Promise<T>) => Promise<T>;
-
-/**
- * The request of a worker belongs to the span in its header: the model call. The request of an agent has no such header, so its
- * span starts here.
- */
-export function tracedExchange<T>(
-  trace: TraceRequest | undefined,
-  { grant, route, facts }: Call,
-  { traceparent }: IncomingHttpHeaders,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (trace === undefined) return work();
-  const operation = route.kind === 'generate' ? 'chat' : route.kind;
-  const request: GatewayRequest = {
-    item: grant.item,
-    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-    name: `${operation} ${facts.model ?? route.vendor}`,
-    attributes: requestAttributes(operation, route.vendor, facts.model),
-  };
-  return trace(request, work);
 }

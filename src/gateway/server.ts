@@ -4,9 +4,11 @@ import type { Bounds } from '../core/config.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { createVendorAgents, vendorBaseUrl } from '../models/settings.ts';
+import type { RunTrace } from '../telemetry/run-trace.ts';
+import { UNTRACED } from '../telemetry/tracer.ts';
 import { type Grant, type Route, readCall, routeOf } from './call.ts';
 import { type AnswerSink, createCaller, failureHeaders, failureOf } from './caller.ts';
-import { type ExchangeSettings, exchange, type TraceRequest, tracedExchange } from './exchange.ts';
+import { type ExchangeSettings, exchange } from './exchange.ts';
 import { ACCOUNT_PATH, createLedger } from './ledger.ts';
 import { createAnswers } from './recording.ts';
 import { createUpstream } from './upstream.ts';
@@ -46,7 +48,7 @@ export interface GatewayOptions extends Pick<ExchangeSettings, 'pool' | 'prices'
   env?: Readonly<Record<string, string | undefined>>;
   onEvent?: ExchangeSettings['onEvent'];
   /** Puts a request into the trace; absent: nothing is traced. */
-  traceRequest?: TraceRequest | undefined;
+  traceRequest?: RunTrace['request'];
   bounds?: Partial<GatewayBounds>;
 }
 
@@ -63,7 +65,7 @@ const NEVER_MS = 24 * 3_600_000;
 
 /** Speaks the vendors' formats and puts a key of the pool into each request. */
 export function createGateway(options: GatewayOptions) {
-  const { pool, clock, prices, budget, onEvent = () => {} } = options;
+  const { pool, clock, prices, budget, onEvent = () => {}, traceRequest = UNTRACED.request } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const answers = createAnswers();
   const ledger = createLedger(budget);
@@ -94,8 +96,11 @@ export function createGateway(options: GatewayOptions) {
       format: route.format,
       streaming: call.facts.streaming,
     });
+    const operation = route.kind === 'generate' ? 'chat' : route.kind;
+    const traceparent = String(request.headers['traceparent'] ?? '');
+    const asked = { item: grant.item, traceparent, operation, vendor: route.vendor, model: call.facts.model };
     const answerTo = (sink: AnswerSink, signal: AbortSignal): Promise<boolean> =>
-      tracedExchange(options.traceRequest, call, request.headers, () => exchange(call, sink, signal, settings));
+      traceRequest(asked, (span) => exchange(call, sink, signal, settings, span));
     const step = request.headers['x-agentos-step'];
     if (typeof step !== 'string' || step === '' || route.kind !== 'generate' || call.body === null) {
       await answerTo(caller, AbortSignal.any([caller.gone, closing.signal]));

@@ -12,8 +12,8 @@ import { ownHolder } from '../process/lock.ts';
 import { packageRoot } from '../process/own-process.ts';
 import { findSandbox, type SandboxTool, withoutSandbox } from '../process/sandbox/sandbox.ts';
 import { prepareStateFolder, requireOwnFolder, staleTemporaryFiles } from '../process/state-folder.ts';
-import { readTraceSettings } from '../telemetry/exporter.ts';
-import { openRunTrace, type RunTrace } from '../telemetry/run-trace.ts';
+import type { RunTrace } from '../telemetry/run-trace.ts';
+import { namesCollector, UNTRACED } from '../telemetry/tracer.ts';
 import { isOpen, type ModelUse, modelsIn } from './pipeline.ts';
 import type { Project } from './project.ts';
 import type { RunOptions } from './run.ts';
@@ -109,12 +109,13 @@ export function runRecord(
   };
 }
 
-/** The trace of a run. Without an endpoint it records nothing and costs nothing. */
+/** The trace of a run. Without a collector, nothing is recorded and nothing is loaded. */
 export async function openTrace(options: RunOptions): Promise<RunTrace> {
   const { project, plan, version } = options;
   const { env, mask } = project;
-  const isOn = readTraceSettings(env).settings !== null;
-  const maskMore = isOn ? createMask(secretsIn(env)) : mask;
+  if (!namesCollector(env)) return UNTRACED;
+  const { openRunTrace } = await import('../telemetry/run-trace.ts');
+  const maskMore = createMask(secretsIn(env));
   return openRunTrace({
     env,
     exporterScript: join(packageRoot(), 'dist', 'span-exporter.js'),
@@ -126,7 +127,7 @@ export async function openTrace(options: RunOptions): Promise<RunTrace> {
       'agentos.items': plan.items.length,
       'agentos.resumes': options.resumes,
     },
-    follows: isOn ? await previousTrace(options) : null,
+    follows: await previousTrace(options),
     mask: (text) => maskMore(mask(text)),
   });
 }

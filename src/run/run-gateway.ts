@@ -3,10 +3,11 @@ import type { Config } from '../core/config.ts';
 import { VENDORS, type VendorName } from '../core/keys.ts';
 import { keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import type { PlannedItem } from '../core/plan.ts';
-import type { OnItemEvent, TraceRequest } from '../gateway/exchange.ts';
+import type { OnItemEvent } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/settings.ts';
 import type { LearnedLimits } from '../pool/port.ts';
+import type { RunTrace } from '../telemetry/run-trace.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';
 import type { Recording } from './recording.ts';
@@ -19,7 +20,7 @@ interface RunGatewayOptions {
   /** Items that need a worker. */
   open: readonly PlannedItem[];
   recording: Pick<Recording, 'emitter' | 'itemAt'>;
-  traceRequest: TraceRequest;
+  traceRequest: RunTrace['request'];
 }
 
 /** The credential pool and its server for one run. */

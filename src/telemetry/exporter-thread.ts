@@ -8,8 +8,8 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import type { ExporterStart, FromExporter, ToExporter } from './exporter.ts';
-import type { SpanKind, SpanRecord } from './span.ts';
+import type { Exported, ExporterStart } from './exporter.ts';
+import type { SpanKind, SpanRecord } from './tracer.ts';
 
 /*
  * The only module that uses OpenTelemetry. It runs in its own thread, because its exporter has timers and connections that would
@@ -31,8 +31,8 @@ function watched(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
-        const message: FromExporter = { spans: spans.length, failure: result.error ? reasonOf(result.error) : null };
-        parentPort?.postMessage(message);
+        const failure = result.error ? reasonOf(result.error) : null;
+        parentPort?.postMessage({ spans: spans.length, failure } satisfies Exported);
         done(result);
       }),
     forceFlush: async () => exporter.forceFlush?.(),
@@ -94,13 +94,8 @@ const processor = new BatchSpanProcessor({
   exportTimeoutMillis: queue.timeoutMs,
 });
 
-parentPort?.on('message', (message: ToExporter) => {
-  switch (message.type) {
-    case 'span':
-      processor.onEnd(readable(message.span));
-      return;
-    case 'flush':
-      // `watched` reports what could not be sent.
-      processor.forceFlush().catch(() => undefined);
-  }
+parentPort?.on('message', (message: SpanRecord | 'flush') => {
+  if (message !== 'flush') return processor.onEnd(readable(message));
+  // `watched` reports what could not be sent.
+  processor.forceFlush().catch(() => undefined);
 });

@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { CollectorMood } from '../../test/support/collector.ts';
 import { testCollector } from '../../test/support/test-collector.ts';
-import { readTraceSettings, startSpanExporter } from './exporter.ts';
-import { openSpan, type SpanRecord } from './span.ts';
+import { createMask, MASK } from '../core/mask.ts';
+import { Secret } from '../core/secret.ts';
+import { createTokens } from '../gateway/server.ts';
+import { maskSpan, readTraceSettings, startSpanExporter } from './exporter.ts';
+import { openSpan, type SpanRecord } from './tracer.ts';
 
 const SCRIPT = fileURLToPath(import.meta.resolve('./exporter-thread.ts'));
 const TRACE = { traceId: 'a'.repeat(32), spanId: null };
@@ -154,4 +158,23 @@ test('a thread that cannot start is reported, and nothing else happens', async (
   add(exporter, 1);
   expect(await told.promise).toContain("spans can't be sent");
   await exporter.close(60_000, NEVER);
+});
+
+test('no key and no token of a worker is left in any text of a span', () => {
+  const key = randomBytes(12).toString('hex');
+  const token = createTokens().issue({ item: 'a' });
+  const span = openSpan({ closed: () => undefined, content: true }, { traceId: 'a', spanId: null }, `git ${key}`, {
+    attributes: { text: `${key} and ${token}`, list: ['plain', token], count: 3 },
+  });
+  span.event('said', { what: `Bearer ${token}` });
+  span.end({ problem: { code: 'internal', detail: `refused ${key}` }, retry: 'permanent' });
+  const masked = maskSpan(span.record, createMask([new Secret(key)]));
+  for (const secret of [key, token]) expect(JSON.stringify(masked)).not.toContain(secret);
+  expect(masked.attributes).toEqual({
+    text: `${MASK} and ${MASK}`,
+    list: ['plain', MASK],
+    count: 3,
+    'error.type': 'internal',
+  });
+  expect(masked).toMatchObject({ name: `git ${MASK}`, message: `refused ${MASK}` });
 });

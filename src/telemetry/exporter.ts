@@ -1,8 +1,9 @@
 import { Worker } from 'node:worker_threads';
+import { systemClock } from '../core/clock.ts';
 import { definedOnly } from '../core/json.ts';
 import { MASK } from '../core/mask.ts';
 import type { RemoteContext } from '../core/traceparent.ts';
-import type { Attributes, AttributeValue, SpanRecord } from './span.ts';
+import type { Attributes, AttributeValue, SpanRecord } from './tracer.ts';
 
 const MAX_HEAP_MB = 128;
 
@@ -11,7 +12,7 @@ interface ExporterOptions {
   /** The thread's program. */
   script: string;
   /** Has the collector's headers too. */
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   version: string;
   /** Masks a span before it leaves the machine. */
   prepare: (span: SpanRecord) => SpanRecord;
@@ -19,86 +20,61 @@ interface ExporterOptions {
   onProblem: (text: string) => void;
 }
 
-export interface ExporterStart {
-  protocol: TraceSettings['protocol'];
-  queue: QueueSettings;
+export interface ExporterStart extends Pick<TraceSettings, 'protocol' | 'queue'> {
   version: string;
 }
 
-export type ToExporter = { type: 'span'; span: SpanRecord } | { type: 'flush' };
-
 /** This many spans have left the queue: the collector has them, or they were lost because of this failure. */
-export interface FromExporter {
+export interface Exported {
   spans: number;
   failure: string | null;
 }
 
 /** Sends spans in the background: nothing waits for the collector, and spans that it can't take are dropped. */
-export function startSpanExporter(options: ExporterOptions) {
-  const { settings, script, env, version, prepare, onProblem } = options;
-  const start: ExporterStart = { protocol: settings.protocol, queue: settings.queue, version };
+export function startSpanExporter({ settings, script, env, version, prepare, onProblem }: ExporterOptions) {
+  const { protocol, queue, shownEndpoint } = settings;
   const thread = new Worker(script, {
-    workerData: start,
+    workerData: { protocol, queue, version } satisfies ExporterStart,
     env: definedOnly(env),
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
   });
   thread.unref();
+  const emptied = new AbortController();
   let pending = 0;
-  let isGone = false;
-  let onEmpty: () => void = () => undefined;
   let isReported = false;
 
   const report = (what: string): void => {
-    if (isReported) return;
+    if (!isReported) onProblem(`Tracing: ${what} The run continues; this is reported once.`);
     isReported = true;
-    onProblem(`Tracing: ${what} The run continues; this is reported once.`);
   };
-  const gone = (): void => {
-    isGone = true;
-    onEmpty();
-  };
-  thread.on('message', ({ spans, failure }: FromExporter) => {
+  thread.on('message', ({ spans, failure }: Exported) => {
     pending -= spans;
-    if (failure !== null) report(`the collector at ${settings.shownEndpoint} did not take spans (${failure}).`);
-    if (pending <= 0) onEmpty();
+    if (failure !== null) report(`the collector at ${shownEndpoint} did not take spans (${failure}).`);
+    if (isClosing && pending <= 0) emptied.abort();
   });
   thread.on('error', (error) => {
     report(`spans can't be sent (${error instanceof Error ? error.message : String(error)}).`);
-    gone();
   });
-  thread.on('exit', gone);
-  const post = (message: ToExporter): void => thread.postMessage(message);
-
-  const flush = (): void => post({ type: 'flush' });
+  thread.on('exit', () => emptied.abort());
+  let isClosing = false;
+  /** Sends all spans without waiting for more. */
+  const flush = (): void => thread.postMessage('flush');
   return {
     add(span: SpanRecord): void {
-      if (isGone) return;
-      if (pending >= settings.queue.maxSize) {
-        report(`the collector at ${settings.shownEndpoint} is too slow, and spans are dropped.`);
-        return;
-      }
+      if (emptied.signal.aborted) return;
+      if (pending >= queue.maxSize)
+        return report(`the collector at ${shownEndpoint} is too slow, and spans are dropped.`);
       pending += 1;
-      post({ type: 'span', span: prepare(span) });
+      thread.postMessage(prepare(span));
     },
-    /** Sends all spans without waiting for more. */
     flush,
     /** Sends all spans, and ends after this time at the latest. */
     async close(withinMs: number, giveUp: AbortSignal): Promise<void> {
+      isClosing = true;
       flush();
-      if (pending > 0 && !isGone && !giveUp.aborted) {
-        await new Promise<void>((resolve) => {
-          const enough = setTimeout(resolve, withinMs);
-          onEmpty = () => {
-            clearTimeout(enough);
-            resolve();
-          };
-          giveUp.addEventListener('abort', onEmpty, { once: true });
-        });
-        giveUp.removeEventListener('abort', onEmpty);
-      }
-      if (pending > 0)
-        report(`the collector at ${settings.shownEndpoint} did not take the last ${pending} span(s) in time.`);
+      if (pending > 0) await systemClock.sleep(withinMs, AbortSignal.any([emptied.signal, giveUp]));
+      if (pending > 0) report(`the collector at ${shownEndpoint} did not take the last ${pending} span(s) in time.`);
       thread.removeAllListeners();
       await thread.terminate();
     },

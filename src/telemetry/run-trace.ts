@@ -3,10 +3,13 @@ import type { AgentosEvent, ItemEvent, RunEvent, Subscriber } from '../core/even
 import { EXIT, isFailure } from '../core/exit-code.ts';
 import { parseTraceparent, type SpanContext, traceparentOf } from '../core/traceparent.ts';
 import { maskSpan, readTraceSettings, startSpanExporter } from './exporter.ts';
+import { requestAttributes } from './traced.ts';
 import {
   type AttemptTrace,
   type AttributeValue,
   abandoned,
+  below,
+  capturesContent,
   type MaybeAttributes,
   newTraceId,
   type OpenSpan,
@@ -14,8 +17,9 @@ import {
   type Span,
   type SpanRecord,
   type SpanSink,
-} from './span.ts';
-import { below, capturesContent, traced } from './tracer.ts';
+  traced,
+  UNTRACED,
+} from './tracer.ts';
 
 /** How long the last spans of a run may take to be sent. */
 const LAST_SPANS_MS = 1_500;
@@ -35,13 +39,19 @@ interface RunTraceOptions {
   mask: (text: string) => string;
 }
 
+interface TracedItem {
+  id: string;
+  workflow: string;
+}
+
 /** A request of a worker or an agent at the gateway. */
-export interface GatewayRequest {
+interface GatewayRequest {
   item: string;
-  traceparent: string | undefined;
-  /** Name of the span for a call without a `traceparent`. */
-  name: string;
-  attributes: MaybeAttributes;
+  /** The header of a worker's request, which belongs to the span of its model call; agents send none: they get a span here. */
+  traceparent: string;
+  operation: string;
+  vendor: string;
+  model: string | null;
 }
 
 /** One run as one trace, in the parent process. */
@@ -58,21 +68,22 @@ export interface RunTrace {
   /** Runs work of the parent itself. */
   within<T>(work: () => T): T;
   attempt(item: TracedItem, number: number): AttemptTrace | null;
-  request<T>(request: GatewayRequest, work: () => Promise<T>): Promise<T>;
+  /** The work gets the span of an agent's request. */
+  request: <T>(request: GatewayRequest, work: (span: Span | null) => Promise<T>) => Promise<T>;
   /** Ends the run's span and sends all spans, in bounded time. Idempotent. */
   close(end: { exitCode: number | null; giveUp: AbortSignal }): Promise<void>;
 }
 
-/** Without an endpoint, or if the sampler says no, nothing is recorded and nothing is loaded. */
+/** One run as one trace, in the parent process. If the settings or the sampler say no, nothing is recorded. */
 export function openRunTrace(options: RunTraceOptions): RunTrace {
   const { env, version, mask } = options;
   const { settings, warnings } = readTraceSettings(env);
-  if (settings === null) return untraced(warnings, {});
+  if (settings === null) return { ...UNTRACED, warnings };
   const parent = parseTraceparent(env['TRACEPARENT']);
   const traceId = parent?.traceId ?? newTraceId();
   if (!settings.isSampled(traceId, parent)) {
     const told = parent ?? { traceId, spanId: newTraceId().slice(16) };
-    return untraced(warnings, { TRACEPARENT: traceparentOf(told, false) });
+    return { ...UNTRACED, warnings, environment: { TRACEPARENT: traceparentOf(told, false) } };
   }
   const problem = Promise.withResolvers<string>();
   const exporter = startSpanExporter({
@@ -122,11 +133,12 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
     onProblem: (listener) => void problem.promise.then(listener),
     within: (work) => below(sink, context, work),
     attempt: (item, number) => traceOf(item).attempt(number),
-    request({ item, traceparent, name, attributes }, work) {
+    request({ item, traceparent, operation, vendor, model }, work) {
       const caller = parseTraceparent(traceparent);
-      if (caller?.traceId === traceId) return below(sink, caller, work);
+      if (caller?.traceId === traceId) return below(sink, caller, () => work(null));
       const now = current.get(item)?.current() ?? context;
-      return below(sink, now, () => traced(name, { kind: 'client', attributes }, () => work()));
+      const attributes = requestAttributes(operation, vendor, model);
+      return below(sink, now, () => traced(`${operation} ${model ?? vendor}`, { kind: 'client', attributes }, work));
     },
     async close({ exitCode, giveUp }) {
       if (isClosed) return;
@@ -146,25 +158,6 @@ function endRun(run: Span, exitCode: number | null): void {
   run.set({ 'agentos.exit_code': exitCode });
   if (exitCode === null) run.fail('internal');
   else if (!NOT_FAILED.has(exitCode)) run.fail(`exit-${exitCode}`);
-}
-
-function untraced(warnings: readonly string[], environment: Record<string, string>): RunTrace {
-  return {
-    context: null,
-    warnings,
-    environment,
-    subscriber: () => undefined,
-    onProblem: () => undefined,
-    within: (work) => work(),
-    attempt: () => null,
-    request: (_request, work) => work(),
-    close: async () => undefined,
-  };
-}
-
-interface TracedItem {
-  id: string;
-  workflow: string;
 }
 
 interface Attempt extends AttemptTrace {

@@ -4,20 +4,17 @@ import { isAgent, type ModelSpec, parseModelSpec, vendorOf } from '../core/model
 import type { Usage } from '../core/money.ts';
 import type { AnswerPart, Provider } from '../models/port.ts';
 import { isRead, type TestSuite } from '../testing/port.ts';
-import { answerAttributes, askedAttributes, type MaybeAttributes } from './span.ts';
-import { traced, wantsContent } from './tracer.ts';
+import { type MaybeAttributes, traced } from './tracer.ts';
 
-interface TracedCall {
+interface Asked {
+  /** Of the span. */
   name: string;
-  spec: ModelSpec;
-  operation: 'chat' | 'invoke_agent';
-  /** Absent: it is in a span above this one. */
-  question?: { system: string; texts: readonly string[] };
-  attributes?: MaybeAttributes;
+  attributes: MaybeAttributes;
+  system: string;
+  texts: readonly string[];
 }
 
-/** What a span tells of a reply. */
-interface SeenReply {
+interface Answered {
   attributes: MaybeAttributes;
   parts: readonly object[];
   /** Null: not known. */
@@ -25,21 +22,19 @@ interface SeenReply {
 }
 
 /** A span for a call of a model or an agent. Texts are recorded only if the user wants that. */
-export function tracedCall<Reply>(
-  { name, spec, operation, question, attributes }: TracedCall,
+function tracedCall<Reply>(
+  { name, attributes, system, texts }: Asked,
   call: () => Promise<Reply>,
-  see: (reply: Reply) => SeenReply,
+  see: (reply: Reply) => Answered,
 ): Promise<Reply> {
+  const operation = String(attributes['gen_ai.operation.name']);
   const kind = operation === 'chat' ? 'client' : 'internal';
-  const asked = { ...askedAttributes(spec, operation), ...attributes };
-  return traced(`${operation} ${name}`, { kind, attributes: asked }, async (span) => {
+  return traced(`${operation} ${name}`, { kind, attributes }, async (span) => {
     const record = (what: string, value: readonly object[]): void => {
-      if (wantsContent()) span.set({ [`gen_ai.${what}`]: JSON.stringify(value) });
+      if (span.content) span.set({ [`gen_ai.${what}`]: JSON.stringify(value) });
     };
-    if (question !== undefined) {
-      record('system_instructions', [textPart(question.system)]);
-      record('input.messages', [{ role: 'user', parts: question.texts.map(textPart) }]);
-    }
+    record('system_instructions', [textPart(system)]);
+    record('input.messages', [{ role: 'user', parts: texts.map(textPart) }]);
     try {
       const reply = await call();
       const { attributes: answered, parts, finish } = see(reply);
@@ -71,15 +66,15 @@ function textPart(content: string): object {
 export function tracedProvider(provider: Provider, costOf: (spec: string, usage: Usage) => number | null): Provider {
   const spec = parseModelSpec(provider.spec);
   const byAgent = isAgent(spec);
-  const operation = byAgent ? 'invoke_agent' : 'chat';
   const name = byAgent || !('model' in spec) ? spec.provider : spec.model;
+  const asked = askedAttributes(spec, byAgent ? 'invoke_agent' : 'chat');
   return {
     ...provider,
     complete(request) {
-      const question = { system: request.system, texts: request.parts.map(({ text }) => text) };
-      const call = { name, spec, operation, question, attributes: { 'agentos.role': request.role } } as const;
+      const texts = request.parts.map(({ text }) => text);
+      const attributes = { ...asked, 'agentos.role': request.role };
       return tracedCall(
-        call,
+        { name, attributes, system: request.system, texts },
         () => provider.complete(request),
         (reply) => {
           const isCut = reply.cut === true;
@@ -88,8 +83,8 @@ export function tracedProvider(provider: Provider, costOf: (spec: string, usage:
           const ofModel = provider.isModel && reply.metered ? costOf(provider.spec, reply.usage) : null;
           // An agent's usage is in the spans of its calls, below this one.
           const usage = reply.metered && !byAgent ? reply.usage : null;
-          const attributes = answerAttributes({ ...reply, usage, costUsd: reply.costUsd ?? ofModel, finish });
-          return { attributes, parts: reply.parts?.map(partOf) ?? [textPart(reply.text)], finish };
+          const answer = answerAttributes({ ...reply, usage, costUsd: reply.costUsd ?? ofModel, finish });
+          return { attributes: answer, parts: reply.parts?.map(partOf) ?? [textPart(reply.text)], finish };
         },
       );
     },
@@ -127,19 +122,54 @@ export function tracedTests(suite: TestSuite): TestSuite {
 export function tracedWriter(writer: Writer): Writer {
   const spec = parseModelSpec(writer.spec);
   const name = isAgent(spec) || !('model' in spec) ? spec.provider : spec.text;
+  const attributes = askedAttributes(spec, 'invoke_agent');
   return {
     ...writer,
-    write(request) {
-      const question = { system: request.system, texts: [request.task] };
-      return tracedCall(
-        { name, spec, operation: 'invoke_agent', question },
+    write: (request) =>
+      tracedCall(
+        { name, attributes, system: request.system, texts: [request.task] },
         () => writer.write(request),
         ({ text, answered, metered, costUsd }) => ({
           attributes: { 'gen_ai.response.model': answered, 'agentos.cost_usd': metered ? costUsd : null },
           parts: [textPart(text)],
           finish: null,
         }),
-      );
-    },
+      ),
+  };
+}
+
+/** Names from OpenTelemetry's conventions for generative AI. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' };
+
+/** The text of a command is left out: it may hold secrets. */
+function askedAttributes(spec: ModelSpec, operation: 'chat' | 'invoke_agent'): MaybeAttributes {
+  return {
+    ...requestAttributes(operation, vendorOf(spec) ?? spec.provider, 'model' in spec ? spec.model : spec.provider),
+    'gen_ai.agent.name': operation === 'chat' ? null : isAgent(spec) ? spec.provider : 'agentos',
+  };
+}
+
+export function requestAttributes(operation: string, vendor: string, model: string | null): MaybeAttributes {
+  const provider = PROVIDER_NAMES[vendor] ?? vendor;
+  return {
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': provider,
+    'gen_ai.system': provider,
+    'gen_ai.request.model': model,
+  };
+}
+
+/** Null: unknown. */
+type AnswerFacts = Record<'answered' | 'finish', string | null> & { usage: Usage | null; costUsd: number | null };
+
+export function answerAttributes({ answered, usage, costUsd, finish }: AnswerFacts): MaybeAttributes {
+  return {
+    'gen_ai.response.model': answered,
+    'gen_ai.response.finish_reasons': finish === null ? null : [finish],
+    'gen_ai.usage.input_tokens': usage?.inputTokens,
+    'gen_ai.usage.output_tokens': usage?.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage?.cacheReadTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
+    'gen_ai.usage.cost': costUsd,
   };
 }

@@ -2,8 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AgentosError } from '../core/errors.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
-import type { SpanRecord, SpanSink } from './span.ts';
-import { below, currentSpan, currentTraceparent, traced, withTraceparent } from './tracer.ts';
+import {
+  below,
+  createWorkerSpans,
+  currentTraceparent,
+  openSpan,
+  type SpanRecord,
+  type SpanSink,
+  traced,
+  withTraceparent,
+} from './tracer.ts';
 
 const PARENT = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 
@@ -24,7 +32,7 @@ test('outside of a trace, work just runs and no span is recorded', async () => {
   const env = { PATH: '/bin' };
   const result = await traced('nothing', {}, async (span) => {
     span.set({ a: 1 });
-    currentSpan().event('x');
+    span.event('x');
     expect(currentTraceparent()).toBeNull();
     expect(withTraceparent(env)).toBe(env);
     return 42;
@@ -93,4 +101,40 @@ test('unknown values are left out of the attributes', async () => {
     traced('some', { attributes: { a: null, b: 1 } }, async (span) => span.set({ c: undefined, d: ['x'] })),
   );
   expect(sink.spans[0]?.attributes).toEqual({ b: 1, d: ['x'] });
+});
+
+function gathered() {
+  const posts: string[][] = [];
+  const told = Promise.withResolvers<void>();
+  const spans = createWorkerSpans((records: SpanRecord[]) => {
+    posts.push(records.map(({ name, endMs }) => `${name} ${endMs === null ? 'open' : 'ended'}`));
+    told.resolve();
+  }, false);
+  return { spans, posts, told: told.promise };
+}
+
+test('a span that starts and ends before the next message is sent once', () => {
+  const { spans, posts } = gathered();
+  const outer = openSpan(spans, PARENT, 'outer');
+  openSpan(spans, outer.record, 'inner').end();
+  spans.flush();
+  outer.end();
+  spans.flush();
+  spans.flush();
+  expect(posts).toEqual([['outer open', 'inner ended'], ['outer ended']]);
+});
+
+test('the parent gets a span before anyone else', () => {
+  const { spans, posts } = gathered();
+  openSpan(spans, PARENT, 'asks');
+  expect(posts).toEqual([]);
+  spans.leaving?.();
+  expect(posts).toEqual([['asks open']]);
+});
+
+test('spans are sent after a while without a flush', async () => {
+  const { spans, posts, told } = gathered();
+  openSpan(spans, PARENT, 'waits');
+  await told;
+  expect(posts).toEqual([['waits open']]);
 });

@@ -23,6 +23,7 @@ import type { AskedContext, ContextOptions, RepositoryContext } from '../prompts
 import { createPrompts, type PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
+import { isTraced } from '../telemetry/tracer.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
 import type { Replay } from '../workflow/replay.ts';
 import { createItemPrograms, type ItemPrograms } from './item-programs.ts';
@@ -149,7 +150,8 @@ function adaptersOf(tools: ItemTools, programs: ItemPrograms) {
       offline: offlineProvider,
       agent: programs.agent,
     });
-    const wrapped = tracedProvider(masked(created, mask), costOf);
+    const seen = masked(created, mask);
+    const wrapped = isTraced() ? tracedProvider(seen, costOf) : seen;
     providers.set(spec, wrapped);
     return wrapped;
   };

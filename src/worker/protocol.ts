@@ -3,7 +3,7 @@ import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { ReactionResult } from '../core/reaction.ts';
 import type { Journal, StepStore, StoredStep } from '../journal/port.ts';
-import type { SpanRecord } from '../telemetry/span.ts';
+import type { SpanRecord } from '../telemetry/tracer.ts';
 
 /** A module's URL and the name of its export, since a function can't cross processes. */
 export interface ExportReference {

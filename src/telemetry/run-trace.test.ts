@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ErrorRecord } from '../core/errors.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
 import { openItemTrace } from './run-trace.ts';
-import { openSpan, type SpanRecord } from './span.ts';
+import { openSpan, type SpanRecord } from './tracer.ts';
 
 const RUN = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 const CRASHED: ErrorRecord = {
