@@ -204,8 +204,7 @@ const NAMES: ReadonlySet<string> = new Set(
   [
     // the shell and the system
     'PATH SHELL USER LOGNAME LANG LANGUAGE TZ TERM COLORTERM NO_COLOR FORCE_COLOR CI SOURCE_DATE_EPOCH',
-    'LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH LOCALE_ARCHIVE SYSTEMROOT SYSTEMDRIVE WINDIR',
-    'COMSPEC PATHEXT',
+    'LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH LOCALE_ARCHIVE',
     // the network
     'HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY CURL_CA_BUNDLE REQUESTS_CA_BUNDLE GIT_SSL_CAINFO',
     'NIX_SSL_CERT_FILE NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA',
@@ -236,6 +235,6 @@ const NEVER = /__AUTH|^NPM_CONFIG_(?:USER|GLOBAL)CONFIG$|^NPM_CONFIG_(?:LOCAL_)?
 function isKept(name: string): boolean {
   if (NEVER.test(name)) return false;
   if (name.startsWith('npm_')) return NPM_OWN.test(name);
-  // Proxies are also written in small letters, and Windows spells names as it likes.
+  // Proxies are also written in small letters.
   return NAMES.has(name) || NAMES.has(name.toUpperCase()) || PREFIXES.some((prefix) => name.startsWith(prefix));
 }

@@ -142,63 +142,34 @@ const hashLength = 32;
  * `<name>#<hash of the inputs>`. The order of keys makes no difference. Anything that JSON would silently drop or change is
  * refused, because two different inputs must never share a record.
  */
-export function stepId(key: StepKey): string {
-  if (key.name === '') throw new AgentosError({ code: 'internal', detail: 'a step needs a name' });
-  const canonical = canonicalJson(key.inputs, { step: key.name, path: 'inputs', ancestors: [] });
-  const hash = createHash('sha256').update(canonical).digest('hex');
-  return `${key.name}#${hash.slice(0, hashLength)}`;
-}
-
-interface Place {
-  step: string;
-  path: string;
-  ancestors: readonly object[];
-}
-
-function canonicalJson(value: unknown, place: Place): string {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return JSON.stringify(value);
-    case 'number':
-      return Number.isFinite(value) ? JSON.stringify(value) : refuse(String(value), place);
-    case 'object':
-      return value === null ? 'null' : canonicalObject(value, place);
-    case 'undefined':
-    case 'bigint':
-    case 'symbol':
-    case 'function':
-      return refuse(typeof value, place);
-  }
-}
-
-function canonicalObject(value: object, place: Place): string {
-  if (place.ancestors.includes(value)) return refuse('a cycle', place);
-  const ancestors = [...place.ancestors, value];
-  if (Array.isArray(value)) {
-    // Array.from visits the holes of a sparse array; map would skip them.
-    const items = Array.from(value, (item: unknown, index) =>
-      canonicalJson(item, { ...place, path: `${place.path}[${index}]`, ancestors }),
+export function stepId({ name, inputs }: StepKey): string {
+  if (name === '') throw new AgentosError({ code: 'internal', detail: 'a step needs a name' });
+  const refuse = (what: string, path: string): never => {
+    throw new AgentosError({ code: 'internal', detail: `step ${name}: ${path} is not a JSON value but ${what}` });
+  };
+  const canonical = (value: unknown, path: string, ancestors: readonly object[]): string => {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
+    if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : refuse(String(value), path);
+    if (typeof value !== 'object') return refuse(typeof value, path);
+    if (ancestors.includes(value)) return refuse('a cycle', path);
+    const within = [...ancestors, value];
+    if (Array.isArray(value)) {
+      // Array.from visits the holes of a sparse array; map would skip them.
+      return `[${Array.from(value, (item, index) => canonical(item, `${path}[${index}]`, within)).join(',')}]`;
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== null && prototype !== Object.prototype) return refuse(`a ${value.constructor.name}`, path);
+    if (Object.getOwnPropertySymbols(value).length > 0) return refuse('a symbol as key', path);
+    const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+    const texts = members.map(
+      ([key, member]) => `${JSON.stringify(key)}:${canonical(member, `${path}.${key}`, within)}`,
     );
-    return `[${items.join(',')}]`;
-  }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype) return refuse(`a ${value.constructor.name}`, place);
-  if (Object.getOwnPropertySymbols(value).length > 0) return refuse('a symbol as key', place);
-  const members = Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]: [string, unknown]) => {
-      const text = canonicalJson(member, { ...place, path: `${place.path}.${name}`, ancestors });
-      return `${JSON.stringify(name)}:${text}`;
-    });
-  return `{${members.join(',')}}`;
-}
-
-function refuse(what: string, place: Place): never {
-  throw new AgentosError({
-    code: 'internal',
-    detail: `step ${place.step}: ${place.path} is not a JSON value but ${what}`,
-  });
+    return `{${texts.join(',')}}`;
+  };
+  const hash = createHash('sha256')
+    .update(canonical(inputs, 'inputs', []))
+    .digest('hex');
+  return `${name}#${hash.slice(0, hashLength)}`;
 }
 
 /** A result as it is stored. */

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,14 +5,12 @@ import { systemCode } from '../core/errors.ts';
 import { isInside } from '../core/paths.ts';
 
 /*
- * Ending a process together with everything it started: the one place that knows how the platforms differ. On POSIX the leader was
- * started detached, so its id is the id of a group; Windows has no groups, and taskkill walks the tree. What left its group is
- * found by a tag in its environment, or by the folder that it stands in, where there is a /proc.
+ * Ending a process together with everything it started. The leader was started detached, so its id is the id of a group. What left
+ * the group is found by a tag in its environment, or by the folder that it stands in, where there is a /proc.
  */
 
 const GRACE_MS = 2_000;
 const LOOK_EVERY_MS = 20;
-const isWindows = process.platform === 'win32';
 
 /**
  * Asks every process of the tree to end, and after a grace ends those that did not. Resolves when none is left. `hasMonitor`: the
@@ -34,11 +31,8 @@ export async function endTree(leader: number | undefined, hasMonitor: boolean): 
 /** Whether there was a process to receive it. */
 export function signalTree(leader: number | undefined, signal: NodeJS.Signals | 0): boolean {
   if (leader === undefined) return false;
-  if (isWindows && signal === 'SIGKILL') {
-    return spawnSync('taskkill', ['/PID', String(leader), '/T', '/F'], { stdio: 'ignore' }).status === 0;
-  }
   try {
-    return process.kill(isWindows ? leader : -leader, signal);
+    return process.kill(-leader, signal);
   } catch (error) {
     // macOS answers EPERM for a group of which only zombies are left.
     if (systemCode(error) === 'ESRCH' || systemCode(error) === 'EPERM') return false;

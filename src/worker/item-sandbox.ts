@@ -45,7 +45,7 @@ export interface ItemSandboxOptions {
  */
 export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
   const { tool, paths, home, git } = options;
-  let common: Promise<Rules> | null = null;
+  let common: Promise<readonly Rule[]> | null = null;
   const looks = new Map<string, Promise<() => Promise<ShownGit>>>();
   /** Rules by request: making them looks at about a hundred paths. */
   const known = new Map<string, readonly Rule[]>();
@@ -69,13 +69,13 @@ export function createItemSandbox(options: ItemSandboxOptions): OpenSandbox {
 }
 
 function rulesFor(
-  common: Rules,
+  common: readonly Rule[],
   { worktree, may, env, own = [], command }: SandboxWish,
   { commonDir, parts, config: gitConfig, otherCheckouts }: ShownGit,
   { isShared }: Caches,
   { paths, home, config }: ItemSandboxOptions,
 ): Rules {
-  const rules = common.copy();
+  const rules = createRules(common);
   rules.hide(...otherCheckouts, commonDir);
   rules.show('read', ...parts, process.execPath, ENTRY);
   rules.show(may, worktree);
@@ -100,11 +100,11 @@ async function ownGitConfig({ config }: ShownGit, home: string): Promise<string>
 /** Archives name owners that don't exist in the sandbox. */
 const ROOT = { TAR_OPTIONS: '--no-same-owner' };
 
-async function commonRules({ repository, base, work }: Paths, hidden: readonly string[]): Promise<Rules> {
+async function commonRules({ repository, base, work }: Paths, hidden: readonly string[]): Promise<Rule[]> {
   const rules = createRules();
   hideSystem(rules, process.env);
   rules.hide(...hidden, repository, base, work, ...(isInside(repository, base) ? [] : await statesBeside(base)));
-  return rules;
+  return rules.all();
 }
 
 /** State folders of other repositories beside this one. */

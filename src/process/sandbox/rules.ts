@@ -1,12 +1,12 @@
 import { realpathSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isInside } from '../../core/paths.ts';
 
 /**
  * hidden – an empty folder or an unreadable file stands in its place; private – an empty folder of the program's own, which is
  * gone when it ends; read, write – what is there; link – a link to another file.
  */
-export type Access = 'hidden' | 'private' | 'read' | 'write' | 'link';
+type Access = 'hidden' | 'private' | 'read' | 'write' | 'link';
 
 export interface Rule {
   /** Where programs see it. No part of it is a link, unless it is below a hidden place. */
@@ -17,30 +17,14 @@ export interface Rule {
   isFolder: boolean;
 }
 
+export type Rules = ReturnType<typeof createRules>;
+
 /**
  * What of the file system a program may see. All of it can be read where nothing else is said; of two rules the one for the
  * deeper path wins, and of two for one path the later one. What does not exist is left out.
  */
-export interface Rules {
-  hide(...paths: readonly string[]): void;
-  /** Empty, writable, and gone with the program. */
-  empty(...paths: readonly string[]): void;
-  show(access: 'read' | 'write', ...paths: readonly string[]): void;
-  /** A link to another file in the place of this one. */
-  replace(path: string, source: string): void;
-  /** Whether a path can't be seen, by the rules so far. */
-  isHidden(path: string): boolean;
-  /** Whether a hidden place begins at exactly this path. */
-  isPlace(path: string): boolean;
-  /** Whether one begins there, or somewhere in it. */
-  isProtected(path: string): boolean;
-  copy(): Rules;
-  /** In the order in which they are to be applied: folders before what is in them. */
-  settled(): Rule[];
-}
-
-export function createRules(from: Iterable<Rule> = []): Rules {
-  const rules = new Map<string, Rule>([...from].map((rule) => [rule.path, rule]));
+export function createRules(from: readonly Rule[] = []) {
+  const rules = new Map<string, Rule>(from.map((rule) => [rule.path, rule]));
 
   const add = (path: string, access: Access, source = path): void => {
     const found = statSync(source, { throwIfNoEntry: false });
@@ -58,11 +42,10 @@ export function createRules(from: Iterable<Rule> = []): Rules {
   const isHidden = (path: string): boolean => isAway(ruleOver(realOf(path) ?? path));
   /** Where a path leads inside of a hidden place, which has no links any more; null: it enters none. */
   const aliasOf = (path: string): string | null => {
-    const above: string[] = [];
-    for (let at = dirname(path); at !== dirname(at); at = dirname(at)) above.unshift(at);
-    for (const at of above) {
-      const real = realOf(at);
-      if (real !== null && isHidden(real)) return real + path.slice(at.length);
+    const parts = path.split('/');
+    for (let end = 2; end < parts.length; end++) {
+      const real = realOf(parts.slice(0, end).join('/'));
+      if (real !== null && isHidden(real)) return join(real, ...parts.slice(end));
     }
     return null;
   };
@@ -74,9 +57,10 @@ export function createRules(from: Iterable<Rule> = []): Rules {
   };
 
   return {
-    hide: (...paths) => place('hidden', paths),
-    empty: (...paths) => place('private', paths),
-    show(access, ...paths) {
+    hide: (...paths: readonly string[]): void => place('hidden', paths),
+    /** Empty, writable, and gone with the program. */
+    empty: (...paths: readonly string[]): void => place('private', paths),
+    show(access: 'read' | 'write', ...paths: readonly string[]): void {
       for (const path of paths) {
         const real = path.startsWith('/') ? realOf(path) : null;
         if (real === null) continue;
@@ -85,15 +69,21 @@ export function createRules(from: Iterable<Rule> = []): Rules {
         if (alias !== null && alias !== real) add(alias, access, real);
       }
     },
-    replace: (path, source) => add(path, 'link', source),
+    /** A link to another file in the place of this one. */
+    replace: (path: string, source: string): void => add(path, 'link', source),
+    /** Whether a path can't be seen, by the rules so far. */
     isHidden,
-    isPlace: (path) => isAway(rules.get(realOf(path) ?? path)),
-    isProtected(path) {
+    /** Whether a hidden place begins at exactly this path. */
+    isPlace: (path: string): boolean => isAway(rules.get(realOf(path) ?? path)),
+    /** Whether one begins there, or somewhere in it. */
+    isProtected(path: string): boolean {
       const real = realOf(path) ?? path;
       return [...rules.values()].some((rule) => isAway(rule) && isInside(real, rule.path));
     },
-    copy: () => createRules(rules.values()),
-    settled() {
+    /** As they were made, for others that begin with them. */
+    all: (): Rule[] => [...rules.values()],
+    /** In the order in which they are to be applied: folders before what is in them. */
+    settled(): Rule[] {
       const all = [...rules.values()];
       const depth = ({ path }: Rule): number => path.split('/').length;
       return [...all, ...all.flatMap((rule) => inOtherPlaces(rule, all))]
