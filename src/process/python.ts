@@ -21,7 +21,7 @@ const PIP = '"$VIRTUAL_ENV/bin/python" -m pip install';
  */
 export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
   const { names, read, updatesLocks, has } = folder;
-  const toml = names.has('pyproject.toml') ? await read('pyproject.toml') : '';
+  const toml = names.has('pyproject.toml') ? read('pyproject.toml') : '';
   const isBuilt = hasBuildSystem(names, toml);
   // A tool that is not there is named by the failure, where pip can't take its place.
   const uses = async (tool: string): Promise<boolean> => names.has(`${tool}.lock`) && (!isBuilt || (await has(tool)));
@@ -31,7 +31,7 @@ export async function pythonSetup(folder: SetupFolder): Promise<string | null> {
   if (await uses('pdm')) return `${VENV} && pdm install${updatesLocks ? '' : ' --frozen-lockfile'}`;
   const lists: string[] = [];
   for (const name of [...names].filter((one) => REQUIREMENTS.test(one)).sort())
-    if (/^[ \t]*[^\s#]/m.test(await read(name))) lists.push(`-r ${name}`);
+    if (/^[ \t]*[^\s#]/m.test(read(name))) lists.push(`-r ${name}`);
   const isInstalled = isBuilt || (lists.length === 0 && hasDependencies(toml));
   const own = isInstalled ? [`-e ${withTestExtras(toml)}`] : [];
   const group = FOR_TESTS.map((name) => groupOf(toml, name)).find((found) => found.length > 0) ?? [];
@@ -126,7 +126,7 @@ export async function pythonEnvironment(
   return { ...(ownVenv ? environment : {}), ...(path === '' ? {} : { PYTHONPATH: path }) };
 }
 
-export interface PythonPlaces {
+interface PythonPlaces {
   worktree: string;
   /** Folders of the packages that are tested; the top is always included. */
   packages?: readonly string[];

@@ -6,7 +6,7 @@ import { parseJson } from '../core/json.ts';
 import { reasonIn } from '../core/reason.ts';
 import { manifestText } from './files.ts';
 import { findProgram, type ProgramOptions, runProgram } from './program.ts';
-import { pythonSetup, REQUIREMENTS, tableOf } from './python.ts';
+import { pythonSetup, REQUIREMENTS } from './python.ts';
 
 /**
  * The command that prepares a worktree, by its manifests and lock files; null: nothing to prepare. `path`: the PATH in which
@@ -24,7 +24,7 @@ export async function detectSetup(
     const place = join(directory, folder);
     const setupFolder: SetupFolder = {
       names: new Set(await readdir(place).catch(() => [] as string[])),
-      read: async (name) => manifestText(join(place, name), directory),
+      read: (name) => manifestText(join(place, name), directory),
       updatesLocks: locks === 'updated',
       has: async (program) => (await findProgram(program, path)) !== null,
     };
@@ -32,7 +32,7 @@ export async function detectSetup(
       if (covered.has(ecosystem) && !ecosystem.isOwn?.(setupFolder.names)) continue;
       const command = await ecosystem.detect(setupFolder);
       if (command !== null) commands.push(folder === '' ? command : `(cd ${quoted(folder)} && ${command})`);
-      if (await ecosystem.covers?.(setupFolder)) covered.add(ecosystem);
+      if (ecosystem.covers?.(setupFolder)) covered.add(ecosystem);
     }
   }
   return commands.length === 0 ? null : commands.join(' && ');
@@ -51,7 +51,7 @@ function withFoldersAbove(folders: readonly string[]): string[] {
   return [...new Set(['', ...all])];
 }
 
-export interface SetupOptions {
+interface SetupOptions {
   command: string;
   directory: string;
   env: Readonly<Record<string, string>>;
@@ -83,7 +83,7 @@ export async function runSetup({ directory, ...program }: SetupOptions): Promise
 export interface SetupFolder {
   names: ReadonlySet<string>;
   /** Empty if the file can't be read. */
-  read: (name: string) => Promise<string>;
+  read: (name: string) => string;
   /** Whether lock files may be updated to match changed manifests. */
   updatesLocks: boolean;
   /** Whether a program is on PATH. */
@@ -94,7 +94,7 @@ export interface SetupFolder {
 interface Ecosystem {
   detect: (folder: SetupFolder) => Promise<string | null>;
   /** Whether the set-up of this folder also installs the packages below it. */
-  covers?: (folder: SetupFolder) => Promise<boolean>;
+  covers?: (folder: SetupFolder) => boolean;
   /** Whether a folder below has a set-up of its own nevertheless. */
   isOwn?: (names: ReadonlySet<string>) => boolean;
 }
@@ -111,22 +111,11 @@ const NODE_LOCKS: Readonly<Record<string, NodeManager>> = {
 };
 
 const SETUP_FILES: ReadonlySet<string> = new Set([
-  'package.json',
   ...Object.keys(NODE_LOCKS),
-  'pyproject.toml',
-  'uv.lock',
-  'poetry.lock',
-  'pdm.lock',
-  'setup.py',
-  'setup.cfg',
-  'go.mod',
-  'go.sum',
-  'Cargo.toml',
-  'Cargo.lock',
-  'Gemfile',
-  'Gemfile.lock',
-  'composer.json',
-  'composer.lock',
+  ...[
+    'package.json pyproject.toml uv.lock poetry.lock pdm.lock setup.py setup.cfg go.mod go.sum Cargo.toml Cargo.lock Gemfile',
+    'Gemfile.lock composer.json composer.lock',
+  ].flatMap((names) => names.split(' ')),
 ]);
 
 /** Whether installed packages depend on this file, in any folder. */
@@ -135,14 +124,16 @@ export function isSetupFile(path: string): boolean {
   return SETUP_FILES.has(name) || REQUIREMENTS.test(name);
 }
 
+const table = z.looseObject({}).optional().catch(undefined);
+
 const packageSchema = z.looseObject({
   packageManager: z.string().optional().catch(undefined),
-  dependencies: z.looseObject({}).optional().catch(undefined),
-  devDependencies: z.looseObject({}).optional().catch(undefined),
-  optionalDependencies: z.looseObject({}).optional().catch(undefined),
-  peerDependencies: z.looseObject({}).optional().catch(undefined),
+  dependencies: table,
+  devDependencies: table,
+  optionalDependencies: table,
+  peerDependencies: table,
   workspaces: z.unknown().optional(),
-  scripts: z.looseObject({}).optional().catch(undefined),
+  scripts: table,
 });
 
 const NPM_FLAGS = '--no-audit --no-fund --prefer-offline';
@@ -158,7 +149,7 @@ export function nodeManager(names: ReadonlySet<string>, field = ''): { manager: 
 
 async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('package.json')) return null;
-  const json = packageSchema.safeParse(parseJson((await read('package.json')).replace(/^\uFEFF/, ''))).data;
+  const json = packageSchema.safeParse(parseJson(read('package.json').replace(/^\uFEFF/, ''))).data;
   if (json === undefined) return null;
   const { manager, isLocked } = nodeManager(names, json.packageManager);
   const lists = [json.dependencies, json.devDependencies, json.optionalDependencies, json.peerDependencies];
@@ -176,7 +167,7 @@ async function nodeSetup({ names, read, updatesLocks }: SetupFolder): Promise<st
     case 'bun':
       return `bun install${isFrozen ? ' --frozen-lockfile' : ''}`;
     case 'yarn':
-      return yarnSetup(json.packageManager, await read('yarn.lock'), isFrozen);
+      return yarnSetup(json.packageManager, read('yarn.lock'), isFrozen);
     case 'npm':
       return `npm ${isFrozen ? 'ci' : isLocked ? 'install' : 'install --no-package-lock'} ${NPM_FLAGS}`;
   }
@@ -189,20 +180,13 @@ function yarnSetup(packageManager: string | undefined, lock: string, isFrozen: b
   return `yarn install --${isFrozen ? '' : 'no-'}immutable`;
 }
 
-async function goSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
-  if (!names.has('go.mod') || !/^[ \t]*require\b/m.test(await read('go.mod'))) return null;
+async function goSetup({ names, updatesLocks }: SetupFolder): Promise<string | null> {
+  if (!names.has('go.mod')) return null;
   return updatesLocks ? 'go mod tidy' : 'go mod download';
 }
 
-async function rustSetup({ names, read, updatesLocks }: SetupFolder): Promise<string | null> {
+async function rustSetup({ names, updatesLocks }: SetupFolder): Promise<string | null> {
   if (!names.has('Cargo.toml')) return null;
-  const toml = await read('Cargo.toml');
-  const tables = [...toml.matchAll(/^[ \t]*\[([^\]\n]+)\]/gm)].map((match) => match[1]?.trim() ?? '');
-  const isNeeded = tables.some((name) => {
-    const kind = /(?:^|\.)((?:dev-|build-)?dependencies)(\..+)?$/.exec(name);
-    return name === 'workspace' || (kind !== null && (kind[2] !== undefined || hasKeys(tableOf(toml, name))));
-  });
-  if (!isNeeded) return null;
   return names.has('Cargo.lock') && !updatesLocks ? 'cargo fetch --locked' : 'cargo fetch';
 }
 
@@ -210,37 +194,30 @@ async function rubySetup({ names, has }: SetupFolder): Promise<string | null> {
   return names.has('Gemfile') && (await has('bundle')) ? '{ bundle check || bundle install; }' : null;
 }
 
-const composerSchema = z.looseObject({
-  require: z.looseObject({}).optional().catch(undefined),
-  'require-dev': z.looseObject({}).optional().catch(undefined),
-});
+const composerSchema = z.looseObject({ require: table, 'require-dev': table });
 
 /** Without dependencies, only the class loader is generated. */
 async function phpSetup({ names, read, updatesLocks, has }: SetupFolder): Promise<string | null> {
   if (!names.has('composer.json') || !(await has('composer'))) return null;
-  const json = composerSchema.safeParse(parseJson(await read('composer.json'))).data;
+  const json = composerSchema.safeParse(parseJson(read('composer.json'))).data;
   const packages = Object.keys({ ...json?.require, ...json?.['require-dev'] });
   if (!packages.some((name) => name.includes('/'))) return 'composer dump-autoload --no-interaction';
   const install = (verb: string): string => `composer ${verb} --no-interaction --no-progress`;
   return updatesLocks ? `{ ${install('install')} || ${install('update')}; }` : install('install');
 }
 
-async function isNodeWorkspace({ names, read }: SetupFolder): Promise<boolean> {
+function isNodeWorkspace({ names, read }: SetupFolder): boolean {
   if (names.has('pnpm-workspace.yaml')) return true;
-  return packageSchema.safeParse(parseJson(await read('package.json'))).data?.workspaces !== undefined;
+  return packageSchema.safeParse(parseJson(read('package.json'))).data?.workspaces !== undefined;
 }
 
 const PYTHON_LOCKS = ['uv.lock', 'poetry.lock', 'pdm.lock'];
 
 const ECOSYSTEMS: readonly Ecosystem[] = [
   { detect: nodeSetup, covers: isNodeWorkspace, isOwn: (names) => nodeManager(names).isLocked },
-  { detect: pythonSetup, covers: async ({ names }) => PYTHON_LOCKS.some((lock) => names.has(lock)) },
+  { detect: pythonSetup, covers: ({ names }) => PYTHON_LOCKS.some((lock) => names.has(lock)) },
   { detect: goSetup },
-  { detect: rustSetup, covers: async ({ names }) => names.has('Cargo.toml') },
+  { detect: rustSetup, covers: ({ names }) => names.has('Cargo.toml') },
   { detect: rubySetup },
   { detect: phpSetup },
 ];
-
-function hasKeys(table: string): boolean {
-  return /^[ \t]*["']?[\w-]+/m.test(table.replace(/^[ \t]*#.*$/gm, ''));
-}
