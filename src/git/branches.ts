@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import type { Git } from './git.ts';
 
+const FOLDER = 'agentos';
 /** The prefix of all our branches. */
-export const BRANCH_PREFIX = 'agentos/';
+export const BRANCH_PREFIX = `${FOLDER}/`;
 
 /** Local and remote branches whose name begins so, e.g. `agentos/`. */
 export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: string; name: string }[]> {
@@ -31,19 +32,16 @@ export async function refsWithPlaces(git: Git, format: string, ...patterns: stri
   }
 }
 
-const MOST_NAMES = 100;
-
 export interface BranchRef {
   commit: string;
   /** Where it is checked out; null: nowhere. */
   checkedOutAt: string | null;
 }
 
-/** Branches with the same first word as this one, by name. */
-export async function branchesNear(repository: Git, branch: string): Promise<Map<string, BranchRef>> {
-  const first = branch.split('/')[0] ?? branch;
+/** Our branches by name, and one that is named like their folder. */
+export async function ourBranches(repository: Git): Promise<Map<string, BranchRef>> {
   const format = '%(refname:lstrip=2)%00%(objectname)%00%(worktreepath)%00';
-  const fields = (await refsWithPlaces(repository, format, `refs/heads/${first}`)).split('\0');
+  const fields = (await refsWithPlaces(repository, format, `refs/heads/${FOLDER}`)).split('\0');
   const found = new Map<string, BranchRef>();
   for (let at = 0; at + 2 < fields.length; at += 3) {
     const [name = '', commit = '', path = ''] = fields.slice(at, at + 3);
@@ -58,20 +56,18 @@ export async function freeBranch(
   branches: ReadonlyMap<string, BranchRef>,
   { branch, start, directory }: { branch: string; start: string; directory: string },
 ): Promise<string> {
-  for (const parent of parentsOf(branch)) {
-    if (branches.has(parent)) {
-      throw unusable(directory, `There is a branch ${parent}, so that git can't make one named ${branch}.`);
-    }
-  }
-  for (let n = 1; n < MOST_NAMES; n++) {
+  if (branches.has(FOLDER))
+    throw unusable(directory, `There is a branch ${FOLDER}, so that git can't make one named ${branch}.`);
+  for (let n = 1; ; n++) {
     const name = n === 1 ? branch : `${branch}-${n}`;
     const there = branches.get(name);
     if (there === undefined) return name;
     if (there.checkedOutAt !== null) throw unusable(directory, `${name} is checked out in ${there.checkedOutAt}.`);
     if (await isAncestor(repository, there.commit, start)) return name;
   }
-  throw unusable(directory, `There are ${MOST_NAMES} branches named ${branch} already.`);
 }
+
+const MOST_TRIES = 100;
 
 /**
  * Creates a branch `agentos/land-2026-01-31` at this commit. If the name is taken, here or on a remote, a number is appended: no
@@ -82,15 +78,15 @@ export async function makeLandBranch(repository: Git, commit: string, date: stri
   const pointing = ['for-each-ref', `--points-at=${commit}`, '--format=%(refname:lstrip=2)', `refs/heads/${prefix}*`];
   const [same] = (await repository.text(pointing)).split('\n').filter(Boolean);
   if (same !== undefined) return same;
-  for (let n = 1; n < MOST_NAMES; n++) {
+  for (let n = 1; ; n++) {
     const taken = new Set((await branchesBelow(repository, prefix)).map(({ name }) => name));
     const name = n === 1 ? `${prefix}${date}` : `${prefix}${date}-${n}`;
     if (taken.has(name)) continue;
     // Fails if it exists: another process may make it at the same time.
     const create = ['update-ref', '-m', 'agentos land', `refs/heads/${name}`, commit, ''];
     if ((await repository.answer(create)) !== null) return name;
+    if (n === MOST_TRIES) throw unusable(repository.directory, `Git can't make a branch ${name}.`);
   }
-  throw unusable(repository.directory, `There are ${MOST_NAMES} branches named ${prefix}${date} already.`);
 }
 
 /** Moves a branch forward, unless it has moved meanwhile or is checked out. */
@@ -110,11 +106,6 @@ export async function deleteBranch(repository: Git, branch: string): Promise<voi
   await repository.run(['update-ref', '-d', `refs/heads/${branch}`]);
 }
 
-function parentsOf(branch: string): string[] {
-  const parts = branch.split('/');
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
-}
-
 export async function isAncestor(repository: Git, older: string, newer: string): Promise<boolean> {
   return (await repository.answer(['merge-base', '--is-ancestor', older, newer])) !== null;
 }
@@ -123,9 +114,8 @@ export function unusable(path: string, reason: string): AgentosError {
   return new AgentosError({ code: 'worktree-unusable', path, reason });
 }
 
-/** The longest slug, in characters and in bytes: it is part of a file name. */
-const SLUG_CHARACTERS = 60;
-const SLUG_BYTES = 150;
+/** The longest slug, in bytes: it is part of a file name. */
+const SLUG_BYTES = 60;
 /** Letters that Unicode does not decompose into a plain letter and a mark. */
 const PLAIN: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
 
@@ -138,25 +128,19 @@ export function branchNameOf(id: string, title: string): string {
     .replace(/(\p{Script=Latin})\p{M}+/gu, '$1')
     .normalize('NFC')
     .replace(/['’]/g, '');
+  const words = letters.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean);
   let slug = '';
-  for (const word of letters.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean)) {
+  for (const word of words) {
     const longer = slug === '' ? word : `${slug}-${word}`;
-    if (Array.from(longer).length > SLUG_CHARACTERS || Buffer.byteLength(longer) > SLUG_BYTES) {
-      if (slug === '') slug = cut(word);
-      break;
-    }
+    if (Buffer.byteLength(longer) > SLUG_BYTES) break;
     slug = longer;
   }
+  // A first word that is too long, for example in a script without spaces: the letters that fit.
+  if (slug === '')
+    slug = Buffer.from(words[0] ?? '')
+      .toString('utf8', 0, SLUG_BYTES)
+      .replace(/\uFFFD+$/, '');
   return slug === '' ? `${BRANCH_PREFIX}${id}` : `${BRANCH_PREFIX}${id}-${slug}`;
-}
-
-function cut(word: string): string {
-  let short = '';
-  for (const letter of Array.from(word).slice(0, SLUG_CHARACTERS)) {
-    if (Buffer.byteLength(short + letter) > SLUG_BYTES) break;
-    short += letter;
-  }
-  return short;
 }
 
 /** The object ids of all refs below these prefixes, by full name. */

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, systemCode } from '../../core/errors.ts';
 import { makeFolder, removeFolder } from '../../process/files.ts';
-import { type BranchRef, branchesNear, freeBranch, isAncestor, unusable } from '../branches.ts';
+import { type BranchRef, freeBranch, isAncestor, ourBranches, unusable } from '../branches.ts';
 import type { Git } from '../git.ts';
 import {
   LONG_MS,
@@ -42,10 +42,7 @@ export interface OpenedWorktree {
  */
 export async function openWorktree(options: WorktreeOptions): Promise<OpenedWorktree> {
   const { repository, env } = options;
-  const [place, branches] = await Promise.all([
-    placeOf(repository, options.directory),
-    branchesNear(repository, options.branch),
-  ]);
+  const [place, branches] = await Promise.all([placeOf(repository, options.directory), ourBranches(repository)]);
   await removeStaleGitLocks(place, [options.branch, (await readWorktreeState(place))?.branch ?? null]);
   const claim = await claimWorktree(repository, place, branches, options);
   const { gitDir, state } = claim;
@@ -65,7 +62,7 @@ export async function openWorktree(options: WorktreeOptions): Promise<OpenedWork
   const head = isMoved ? await moveBranch(repository, state, commit) : state.head;
   if (isNew || isMoved) {
     await shareIndex(place, gitDir);
-    await submodules(options, claim, place, settings, isMoved);
+    await submodules(options, gitDir, { place, settings, force: isMoved });
   }
   const moved = isMoved ? { start: commit, head, made: null } : {};
   const ready = { ...state, ...moved, ready: true };

@@ -3,17 +3,17 @@ import { lstat, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { removeFolder } from '../../process/files.ts';
 import { findProgram } from '../../process/program.ts';
-import { createGit, type Git, type GitRunOptions, type GitSetting, settingsOf } from '../git.ts';
+import { createGit, type Git, type GitSetting, settingsOf } from '../git.ts';
 import { LONG_MS, realFolder, submoduleGit } from './place.ts';
 
 const DEEPEST = 8;
 
-export interface SubmoduleOptions {
+interface SubmoduleOptions {
   /** Git at the top of the checkout, with settings on top of the usual ones. */
   gitWith: (settings: readonly GitSetting[]) => Git;
   top: string;
   /** Where the user's checkouts keep their submodules: `.git/modules`; a linked worktree has a place of its own. */
-  modules: () => Promise<readonly string[]>;
+  modules: readonly string[];
   /** The repository that relative URLs are relative to. */
   home: Git;
   env: Record<string, string>;
@@ -21,60 +21,50 @@ export interface SubmoduleOptions {
   force: boolean;
 }
 
-interface Submodule {
-  name: string;
-  path: string;
-  /** The real one. */
-  url: string;
-  /** Where the user may have copies of it. */
-  copies: readonly string[];
-  /** The one of them that has the commit; null: none has. */
-  local: string | null;
-}
-
 /**
  * Checks out the submodules, from the user's own copies if they have the commit, so that no network is needed. What
  * `git submodule init` would write to the user's configuration is passed as settings.
  */
 export async function updateSubmodules(options: SubmoduleOptions, depth = 0): Promise<void> {
-  const { gitWith, top, env, force } = options;
-  if (!existsSync(join(top, '.gitmodules')) || depth > DEEPEST) return;
-  const submodules = await submodulesOf(options);
-  if (submodules.length === 0) return;
-  const own = await gitWith([]).text(['rev-parse', '--absolute-git-dir']);
-  for (const { name, path } of submodules) await removeForeign(join(top, path), join(own, 'modules', name), top);
-  const settings = submodules.flatMap(({ name, url, local }): GitSetting[] => [
-    [`submodule.${name}.url`, local ?? url],
-    [`submodule.${name}.active`, 'true'],
-    [`submodule.${name}.update`, 'checkout'],
-  ]);
-  const how = force ? ['--init', '--force'] : ['--init'];
-  const update = async (some: readonly Submodule[], options: GitRunOptions): Promise<void> => {
-    const args = ['submodule', '--quiet', 'update', ...how, '--', ...some.map(({ path }) => path)];
-    if (some.length > 0) await gitWith(settings).run(args, { ...options, timeoutMs: LONG_MS });
-  };
-  // A repository could name any folder of this machine, so only the user's own copies are read.
-  const isLocal = ({ local }: Submodule): boolean => local !== null;
-  await update(submodules.filter(isLocal), { env: { GIT_ALLOW_PROTOCOL: 'file' } });
-  await update(
-    submodules.filter((submodule) => !isLocal(submodule)),
-    { isNetworked: true, env: { GIT_ALLOW_PROTOCOL: 'git:http:https:ssh' } },
-  );
-  for (const { path, url, copies, local } of submodules) {
+  const { gitWith, top, modules, home, env, force } = options;
+  const file = join(top, '.gitmodules');
+  if (!existsSync(file) || depth > DEEPEST) return;
+  const git = gitWith([]);
+  const commits = new Map<string, string>();
+  for (const line of (await git.run(['ls-files', '-s', '-z'])).toString('utf8').split('\0')) {
+    const [, commit, path] = /^160000 ([0-9a-f]+) 0\t(.+)$/s.exec(line) ?? [];
+    if (commit !== undefined && path !== undefined) commits.set(path, commit);
+  }
+  const own = join(await git.text(['rev-parse', '--absolute-git-dir']), 'modules');
+  const named = new Map(await settingsOf(git, SUBMODULES, file));
+  const chosen = new Map(await settingsOf(home, SUBMODULES, null));
+  for (const [key, path] of named) {
+    const name = /^submodule\.(.+)\.path$/s.exec(key)?.[1] ?? '';
+    const commit = commits.get(path);
+    const asked = named.get(`submodule.${name}.url`) ?? '';
+    // Git refuses both too: a name that leads out of its place, and an address that looks like an option.
+    const isRefused = name === '' || name.split(/[\\/]/).includes('..') || asked.startsWith('-');
+    if (commit === undefined || isRefused) continue;
     const inner = join(top, path);
-    const git = submoduleGit(inner, env, []);
-    if (local !== null) await git.run(['config', 'remote.origin.url', url]);
-    await updateSubmodules(
-      {
-        gitWith: (more) => submoduleGit(inner, env, more),
-        top: inner,
-        modules: async () => copies.map((copy) => join(copy, 'modules')),
-        home: git,
-        env,
-        force,
-      },
-      depth + 1,
-    );
+    await removeForeign(inner, join(own, name), top);
+    const url = chosen.get(`submodule.${name}.url`) ?? (await absoluteUrl(home, asked));
+    const copies = modules.map((place) => join(place, name));
+    const local = await withCommit(copies, commit, env);
+    const how = ['submodule', '--quiet', 'update', '--init', ...(force ? ['--force'] : []), '--', path];
+    await gitWith([
+      [`submodule.${name}.url`, local ?? url],
+      [`submodule.${name}.active`, 'true'],
+      [`submodule.${name}.update`, 'checkout'],
+    ]).run(how, {
+      timeoutMs: LONG_MS,
+      // A repository could name any folder of this machine, so only the user's own copies are read.
+      env: { GIT_ALLOW_PROTOCOL: local === null ? 'git:http:https:ssh' : 'file' },
+    });
+    const within = submoduleGit(inner, env, []);
+    if (local !== null) await within.run(['config', 'remote.origin.url', url]);
+    const deeper = copies.map((copy) => join(copy, 'modules'));
+    const innerGit: SubmoduleOptions['gitWith'] = (more) => submoduleGit(inner, env, more);
+    await updateSubmodules({ gitWith: innerGit, top: inner, modules: deeper, home: within, env, force }, depth + 1);
   }
 }
 
@@ -93,40 +83,6 @@ async function removeForeign(folder: string, gitDir: string, top: string): Promi
 
 const SUBMODULES = String.raw`^submodule\..*\.(path|url)$`;
 
-async function submodulesOf({ gitWith, top, modules, home, env }: SubmoduleOptions): Promise<Submodule[]> {
-  const git = gitWith([]);
-  const commits = new Map<string, string>();
-  for (const line of (await git.run(['ls-files', '-s', '-z'])).toString('utf8').split('\0')) {
-    const match = /^160000 ([0-9a-f]+) 0\t(.+)$/s.exec(line);
-    if (match) commits.set(match[2] ?? '', match[1] ?? '');
-  }
-  const settings = new Map(await settingsOf(git, SUBMODULES, join(top, '.gitmodules')));
-  const chosen = new Map(await settingsOf(home, SUBMODULES, null));
-  const places = await modules();
-  const found: Submodule[] = [];
-  for (const [key, path] of settings) {
-    const name = /^submodule\.(.+)\.path$/s.exec(key)?.[1];
-    const commit = commits.get(path);
-    if (name === undefined || commit === undefined || !isSubmoduleName(name)) continue;
-    const named = settings.get(`submodule.${name}.url`) ?? '';
-    // Git refuses it too, because it looks like an option.
-    if (named.startsWith('-')) continue;
-    const url = chosen.get(`submodule.${name}.url`) ?? (await absoluteUrl(home, named));
-    const copies = places.map((place) => join(place, name));
-    let local: string | null = null;
-    for (const copy of copies) {
-      if (local === null && existsSync(copy) && (await hasCommit(copy, commit, env))) local = copy;
-    }
-    found.push({ name, path, url, copies, local });
-  }
-  return found;
-}
-
-/** Git's own rule: the name becomes part of paths. */
-function isSubmoduleName(name: string): boolean {
-  return name !== '' && !name.split(/[\\/]/).includes('..');
-}
-
 /** `../other.git` is relative to the URL of `origin`. */
 async function absoluteUrl(home: Git, url: string): Promise<string> {
   if (!/^\.\.?\//.test(url)) return url;
@@ -140,10 +96,11 @@ async function absoluteUrl(home: Git, url: string): Promise<string> {
   return base.endsWith(':') ? base + rest : `${base}/${rest}`;
 }
 
-/** A copy that can't be read is no copy. */
-async function hasCommit(gitDir: string, commit: string, env: Record<string, string>): Promise<boolean> {
-  const asked = [`--git-dir=${gitDir}`, 'cat-file', '-e', `${commit}^{commit}`];
-  return (await createGit(gitDir, env).answer(asked)) !== null;
+/** The first copy that has a commit; null: none has, or can be read. */
+async function withCommit(copies: readonly string[], commit: string, env: Record<string, string>) {
+  for (const copy of copies)
+    if (existsSync(copy) && (await createGit(copy, env, { place: { GIT_DIR: copy } }).hasCommit(commit))) return copy;
+  return null;
 }
 
 /** Files stay pointers. */

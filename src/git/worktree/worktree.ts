@@ -168,7 +168,7 @@ export function createWorktree(
         await restore(false);
       });
       stamp = await folderStamp(directory);
-      await submodules(options, { gitDir }, place, settings, true);
+      await submodules(options, gitDir, { place, settings, force: true });
       await nowHolds(tree, sinceMs);
     },
     treeOf,
@@ -238,18 +238,16 @@ interface Commit {
 
 export async function submodules(
   { repository, env }: WorktreeOptions,
-  { gitDir }: Pick<Claim, 'gitDir'>,
-  place: WorktreePlace,
-  settings: readonly GitSetting[],
-  force: boolean,
+  gitDir: string,
+  { place, settings, force }: { place: WorktreePlace; settings: readonly GitSetting[]; force: boolean },
 ): Promise<void> {
+  const { directory } = place;
+  if (!existsSync(join(directory, '.gitmodules'))) return;
+  const own = await repository.text(['rev-parse', '--path-format=absolute', '--git-dir']);
   await updateSubmodules({
-    gitWith: (more) => worktreeGit(place, gitDir, env, [...settings, ...more], place.directory),
-    top: place.directory,
-    modules: async () => {
-      const own = await repository.text(['rev-parse', '--path-format=absolute', '--git-dir']);
-      return [join(own, 'modules'), join(place.commonDir, 'modules')];
-    },
+    gitWith: (more) => worktreeGit(place, gitDir, env, [...settings, ...more], directory),
+    top: directory,
+    modules: [join(own, 'modules'), join(place.commonDir, 'modules')],
     home: repository,
     env,
     force,

@@ -6,7 +6,7 @@ import { nearest } from '../../core/nearest.ts';
 import type { PlannedItem } from '../../core/plan.ts';
 import { explanationOf } from '../../core/wording.ts';
 import { isUntouched, readHeader } from '../../documents/header.ts';
-import { branchesNear, branchNameOf } from '../../git/branches.ts';
+import { branchNameOf, ourBranches } from '../../git/branches.ts';
 import { commitFiles } from '../../git/repository.ts';
 import { type Issue, isHashOf } from '../../source/port.ts';
 import { designIds, readLldText } from '../../workflow/approved-documents.ts';
@@ -28,7 +28,7 @@ export const implementBatch: Batch = {
     reason: 'implemented already, for what its LLD says now',
     outputs: async ({ git }, { id, title }) => {
       const first = branchNameOf(id, title);
-      const branches = await branchesNear(git, first);
+      const branches = await ourBranches(git);
       return [...branches.keys()].filter((name) => name.replace(/-\d+$/, '') === first || name === first);
     },
   },

@@ -4,7 +4,7 @@ import { usageError } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { keyOf } from '../../core/item.ts';
 import { shellWord } from '../../core/lines.ts';
-import { branchesNear } from '../../git/branches.ts';
+import { ourBranches } from '../../git/branches.ts';
 import type { Git } from '../../git/git.ts';
 import { placeOf, readWorktreeState, type WorktreePlace, type WorktreeState } from '../../git/worktree/place.ts';
 import {
@@ -135,7 +135,7 @@ async function branchPart(
     const discard = `git -C ${shellWord(paths.repository)} branch -D ${shellWord(branch)}`;
     return candidate('branch', path, why, null, { name: branch, discard });
   };
-  const at = (await branchesNear(git, branch)).get(branch)?.checkedOutAt ?? null;
+  const at = (await ourBranches(git)).get(branch)?.checkedOutAt ?? null;
   if (at !== null && at !== worktree?.directory) return kept(`it is checked out in ${at}`);
   // The report is our last commit: commits on top of it are a person's.
   const isOurs = tip === head || tip === start || (await isImplemented(paths, git, id, { start: `${tip}^`, tip }));
