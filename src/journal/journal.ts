@@ -1,139 +1,101 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { AgentosError } from '../core/errors.ts';
-import type {
-  OpenSteps,
-  SettlingJournal,
-  StepContext,
-  StepKey,
-  StepRecord,
-  StepResult,
-  StepStore,
-  StoredStep,
-} from './port.ts';
+import type { OpenSteps, SettlingJournal, StepContext, StepKey, StepResult, StepStore, StoredStep } from './port.ts';
 
 /** The journal in a store that is opened over a network. */
 export async function openStoredJournal(store: StepStore, clock: Clock): Promise<SettlingJournal> {
-  return new StoredJournal(store, clock, await store.open());
+  return journalOver(store, clock, await store.open());
 }
 
 /** The journal over any store. It answers from memory, and writes to the store first. */
-export class StoredJournal implements SettlingJournal {
-  readonly location: string;
-  readonly #store: OpenSteps;
-  readonly #clock: Clock;
-  readonly #steps: Map<string, StoredStep>;
-  readonly #inFlight = new Map<string, Promise<StepResult<unknown>>>();
-  #lastNumber: number;
-  #lastOrder: number;
-  #isClosed = false;
+export function journalOver(store: OpenSteps, clock: Clock, stored: readonly StoredStep[]): SettlingJournal {
+  const { location } = store;
+  const steps = new Map(stored.map((step) => [step.id, step]));
+  const inFlight = new Map<string, Promise<StepResult<unknown>>>();
+  let lastNumber = Math.max(0, ...stored.map(({ number }) => number));
+  let lastOrder = Math.max(0, ...stored.map(({ end }) => end?.order ?? 0));
+  let isClosed = false;
 
-  constructor(store: OpenSteps, clock: Clock, steps: readonly StoredStep[]) {
-    this.location = store.location;
-    this.#store = store;
-    this.#clock = clock;
-    this.#steps = new Map(steps.map((step) => [step.id, step]));
-    this.#lastNumber = Math.max(0, ...steps.map(({ number }) => number));
-    this.#lastOrder = Math.max(0, ...steps.map(({ end }) => end?.order ?? 0));
-  }
-
-  async step<T>(key: StepKey, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>> {
-    const id = stepId(key);
-    const running = this.#inFlight.get(id);
-    // The id names the step and its inputs, so both callers asked for the same type.
-    if (running !== undefined) return running as Promise<StepResult<T>>;
-    const started = this.#perform(id, key.name, run).finally(() => this.#inFlight.delete(id));
-    this.#inFlight.set(id, started);
-    return started;
-  }
-
-  async #perform<T>(id: string, name: string, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>> {
-    this.#requireOpen();
-    const known = this.#steps.get(id);
+  const timestamp = (): string => new Date(clock.dateMs()).toISOString();
+  const requireOpen = (): void => {
+    if (isClosed) throw new AgentosError({ code: 'journal-unusable', file: location, reason: 'it was closed' });
+  };
+  const put = async (step: StoredStep): Promise<void> => {
+    requireOpen();
+    await store.put(step);
+    steps.set(step.id, step);
+  };
+  const finish = async (step: Omit<StoredStep, 'end'>, result: string): Promise<void> => {
+    lastOrder += 1;
+    await put({ ...step, end: { finishedAt: timestamp(), order: lastOrder, result } });
+  };
+  const finished = () => {
+    requireOpen();
+    return [...steps.values()]
+      .flatMap(({ end, ...step }) => (end === null ? [] : [{ ...step, ...end }]))
+      .sort((a, b) => a.order - b.order);
+  };
+  const perform = async <T>(
+    id: string,
+    name: string,
+    run: (step: StepContext) => Promise<T>,
+  ): Promise<StepResult<T>> => {
+    requireOpen();
+    const known = steps.get(id);
     if (known?.end) return { value: JSON.parse(known.end.result) as T, replayed: true };
     const earlierStarts = known?.starts ?? 0;
-    this.#lastNumber += 1;
-    const started = { id, name, number: this.#lastNumber, starts: earlierStarts + 1, startedAt: this.#timestamp() };
-    await this.#put({ ...started, end: null });
-    const value = await run({ id, earlierStarts });
-    const result = encode(value, name);
-    await this.#finish(started, result);
+    lastNumber += 1;
+    const started = { id, name, number: lastNumber, starts: earlierStarts + 1, startedAt: timestamp() };
+    await put({ ...started, end: null });
+    const result = encode(await run({ id, earlierStarts }), name);
+    await finish(started, result);
     // The same value as a replay returns, so no caller depends on what JSON drops.
     return { value: JSON.parse(result) as T, replayed: false };
-  }
+  };
+  const close = (): void => {
+    isClosed = true;
+    store.close?.();
+  };
 
-  has(key: StepKey): boolean {
-    this.#requireOpen();
-    return (this.#steps.get(stepId(key))?.end ?? null) !== null;
-  }
-
-  steps(): StepRecord[] {
-    this.#requireOpen();
-    return this.#finished().map(({ id, name, startedAt, end }) => ({
-      id,
-      name,
-      startedAt,
-      finishedAt: end.finishedAt,
-    }));
-  }
-
-  last(name: string): unknown {
-    this.#requireOpen();
-    const step = this.#finished().findLast((candidate) => candidate.name === name);
-    return step === undefined ? undefined : (JSON.parse(step.end.result) as unknown);
-  }
-
-  async settle(name: string, value: unknown): Promise<boolean> {
-    const result = encode(value, name);
-    this.#requireOpen();
-    const last = [...this.#steps.values()]
-      .filter((step) => step.name === name && (step.end === null || step.number === this.#lastNumber))
-      .sort((a, b) => b.number - a.number)[0];
-    if (last === undefined) return false;
-    await this.#finish(last, result);
-    return true;
-  }
-
-  async remove(): Promise<void> {
-    this.#requireOpen();
-    await this.#store.remove();
-    this.close();
-  }
-
-  check(): void {
-    this.#store.check?.();
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#store.close?.();
-  }
-
-  #finished(): (StoredStep & { end: NonNullable<StoredStep['end']> })[] {
-    return [...this.#steps.values()]
-      .flatMap(({ end, ...step }) => (end === null ? [] : [{ ...step, end }]))
-      .sort((a, b) => a.end.order - b.end.order);
-  }
-
-  async #finish(step: Omit<StoredStep, 'end'>, result: string): Promise<void> {
-    this.#lastOrder += 1;
-    await this.#put({ ...step, end: { finishedAt: this.#timestamp(), order: this.#lastOrder, result } });
-  }
-
-  async #put(step: StoredStep): Promise<void> {
-    this.#requireOpen();
-    await this.#store.put(step);
-    this.#steps.set(step.id, step);
-  }
-
-  #requireOpen(): void {
-    if (this.#isClosed)
-      throw new AgentosError({ code: 'journal-unusable', file: this.location, reason: 'it was closed' });
-  }
-
-  #timestamp(): string {
-    return new Date(this.#clock.dateMs()).toISOString();
-  }
+  return {
+    location,
+    async step<T>({ name, inputs }: StepKey, run: (step: StepContext) => Promise<T>): Promise<StepResult<T>> {
+      const id = stepId({ name, inputs });
+      const running = inFlight.get(id);
+      // The id names the step and its inputs, so both callers asked for the same type.
+      if (running !== undefined) return running as Promise<StepResult<T>>;
+      const started = perform(id, name, run).finally(() => inFlight.delete(id));
+      inFlight.set(id, started);
+      return started;
+    },
+    has(key) {
+      requireOpen();
+      return (steps.get(stepId(key))?.end ?? null) !== null;
+    },
+    steps: () => finished().map(({ id, name, startedAt, finishedAt }) => ({ id, name, startedAt, finishedAt })),
+    last(name) {
+      const step = finished().findLast((candidate) => candidate.name === name);
+      return step === undefined ? undefined : (JSON.parse(step.result) as unknown);
+    },
+    async settle(name, value) {
+      const result = encode(value, name);
+      requireOpen();
+      const last = [...steps.values()]
+        .filter((step) => step.name === name && (step.end === null || step.number === lastNumber))
+        .sort((a, b) => b.number - a.number)[0];
+      if (last === undefined) return false;
+      await finish(last, result);
+      return true;
+    },
+    check: () => store.check?.(),
+    async remove() {
+      requireOpen();
+      await store.remove();
+      close();
+    },
+    close,
+  };
 }
 
 const hashLength = 32;
