@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { Config, Role } from '../core/config.ts';
-import { AgentosError, type MissingKey, systemCode } from '../core/errors.ts';
+import { AgentosError, type MissingKey, systemCode, usageError } from '../core/errors.ts';
 import { ENDPOINT_VARIABLES, keyVariables, OFFICIAL_URLS, type VendorName } from '../core/keys.ts';
 import { isAgent, keyVendorOf, parseModelSpec } from '../core/model-spec.ts';
 import { dearestPrice, isBelowList, priceOf } from '../core/money.ts';
@@ -24,21 +24,17 @@ const VERSIONS: Record<VendorName, string> = {
 export function vendorBaseUrl(vendor: VendorName, url: string | undefined): string {
   const version = VERSIONS[vendor];
   const given = url?.trim() || OFFICIAL_URLS[vendor];
-  if (!given) {
-    throw new AgentosError({
-      code: 'usage',
-      reason: `${vendor} has no base URL.`,
-      hint: `Set ${placesOf(vendor)}.`,
-    });
-  }
+  if (!given)
+    throw usageError(
+      `${vendor} needs the address of its server.`,
+      `Set ${placesOf(vendor)}, e.g. http://127.0.0.1:11434/v1`,
+    );
   const parsed = URL.parse(given);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new AgentosError({
-      code: 'usage',
-      reason: `The base URL of ${vendor} is not valid (${placesOf(vendor)}).`,
-      hint: 'Write it as https://host/path, without a user name or password.',
-    });
-  }
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
+    throw usageError(
+      `The base URL of ${vendor} is not valid (${placesOf(vendor)}).`,
+      'Write it as https://host/path, without a user name or password.',
+    );
   const path = parsed.pathname.replace(/\/+$/, '');
   const complete = vendor === 'openai-compatible' ? path !== '' : /\/v\d+[a-z]*\d*$/.test(path);
   return `${parsed.origin}${path}${complete ? '' : `/${version}`}`;
@@ -99,13 +95,7 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
     const vendor = keyVendorOf(spec, config.ownLogins);
     if (vendor === null) continue;
     const { text } = spec;
-    if (vendor === 'openai-compatible' && config.endpoints[vendor] === undefined) {
-      throw new AgentosError({
-        code: 'usage',
-        reason: `${text} needs the address of its server.`,
-        hint: 'Set endpoints.openai-compatible in agentos.yaml, e.g. http://127.0.0.1:11434/v1',
-      });
-    }
+    vendorBaseUrl(vendor, config.endpoints[vendor]);
     const needsKey = vendor !== 'openai-compatible' || (config.keyVariables[vendor]?.length ?? 0) > 0;
     if (needsKey && !config.keys.some((key) => key.vendor === vendor)) {
       if (config.withheld.includes(vendor)) throw elsewhere(vendor, config.endpoints[vendor]);
@@ -132,11 +122,10 @@ export function requireModels(config: Config, roles: readonly Role[]): string[] 
 function elsewhere(vendor: VendorName, address: string | undefined): AgentosError {
   const own = ENDPOINT_VARIABLES[vendor];
   const host = URL.parse(address ?? OFFICIAL_URLS[vendor] ?? '')?.host ?? 'another host';
-  return new AgentosError({
-    code: 'usage',
-    reason: `agentos.yaml would send a standard key to ${host}, which is not the host of that key's vendor.`,
-    hint: `Name a variable with a key of its own under keys.${vendor}${own === undefined ? '' : `, or set ${own} yourself`}.`,
-  });
+  return usageError(
+    `agentos.yaml would send a standard key to ${host}, which is not the host of that key's vendor.`,
+    `Name a variable with a key of its own under keys.${vendor}${own === undefined ? '' : `, or set ${own} yourself`}.`,
+  );
 }
 
 /**
@@ -151,10 +140,9 @@ export function requireSettings(config: Config, env: Environment, roles: readonl
     proxyVariables(env);
     if (config.endpoints[vendor] !== undefined) vendorBaseUrl(vendor, config.endpoints[vendor]);
     if (!config.bounds.hasChosenCostLimit || dearestPrice(vendor, config.prices) !== null) continue;
-    throw new AgentosError({
-      code: 'usage',
-      reason: `No price of ${vendor} is known, so ${spec.text} can't be kept within a cost limit.`,
-      hint: `Add it to agentos.yaml under prices, e.g. "${spec.text}": { input: 3, output: 15 } (USD per million tokens).`,
-    });
+    throw usageError(
+      `No price of ${vendor} is known, so ${spec.text} can't be kept within a cost limit.`,
+      `Add it to agentos.yaml under prices, e.g. "${spec.text}": { input: 3, output: 15 } (USD per million tokens).`,
+    );
   }
 }

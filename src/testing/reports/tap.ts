@@ -24,7 +24,7 @@ const POINT = /^(not )?ok\b(?: +\d+)?(?: +- +| +|$)(.*)$/;
 const DIRECTIVE = /\s*(?<!\\)#\s*(skip|todo)\b.*$/i;
 /** node-tap appends the duration to the name. */
 const TIME = /\s+#\s*time=[\d.]+\s*m?s\b.*$/;
-const INDENT = 4;
+const INDENT = ' '.repeat(4);
 /** Nesting of subtests; anything deeper is treated as text. */
 const DEEPEST = 50;
 
@@ -39,10 +39,14 @@ export function parseTap(
   hasHeadings = false,
 ): Reading | null {
   const top = readLevel(text.split(/\r?\n/), hasHeadings);
-  if (top.points.length === 0 && top.planned === null && top.bail === null) return null;
+  if (isEmpty(top)) return null;
   const reading: Reading = { cases: [], loadFailures: [] };
   flatten(top, { names: [], file: null }, fileNamed, reading);
   return reading;
+}
+
+function isEmpty({ points, planned, bail }: Level): boolean {
+  return points.length === 0 && planned === null && bail === null;
 }
 
 const HEADING = /^# (?!Subtest\b|tests +\d|pass +\d|fail +\d|ok$)(.+)$/;
@@ -54,76 +58,62 @@ function readLevel(lines: readonly string[], hasHeadings = false, depth = 0): Le
   let title = '';
   let heading = '';
   let said: string[] = [];
+  const add = (point: Partial<Point> & Pick<Point, 'ok' | 'name'>): void => {
+    level.points.push({ excused: false, said: said.join('\n'), diagnostics: '', inner: pending, ...point });
+    pending = null;
+    said = [];
+  };
+  const addUnfinished = (): void => {
+    if (pending !== null) add({ ok: false, name: pending.title, diagnostics: 'The subtest did not finish.' });
+  };
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? '';
-    if (depth < DEEPEST && line.startsWith(' '.repeat(INDENT))) {
-      const end = endOfBlock(lines, at);
-      const indented = lines.slice(at, end).map((one) => one.slice(INDENT));
-      const inner = readLevel(indented, false, depth + 1);
-      at = end - 1;
-      const owner = level.points.at(-1);
-      if (owner?.name.endsWith(' {')) {
-        owner.name = owner.name.slice(0, -2);
-        owner.inner = inner;
-      } else if (inner.points.length > 0 || inner.planned !== null || inner.bail !== null) {
-        if (pending !== null) level.points.push(unfinished(pending));
+    const last = level.points.at(-1);
+    if (depth < DEEPEST && line.startsWith(INDENT)) {
+      const start = at;
+      while (at + 1 < lines.length && /^(?: {4}|\s*$)/.test(lines[at + 1] ?? '')) at += 1;
+      const inner = readLevel(
+        lines.slice(start, at + 1).map((one) => one.slice(INDENT.length)),
+        false,
+        depth + 1,
+      );
+      if (last?.name.endsWith(' {')) {
+        last.name = last.name.slice(0, -2);
+        last.inner = inner;
+      } else if (!isEmpty(inner)) {
+        addUnfinished();
         pending = { ...inner, title: inner.title === '' ? title : inner.title };
       }
       continue;
     }
     if (/^ {2}---(\s|$)/.test(line)) {
       const end = lines.indexOf('  ...', at);
-      const last = level.points.at(-1);
-      if (last !== undefined) last.diagnostics = dedented(lines.slice(at + 1, end < 0 ? lines.length : end));
-      at = end < 0 ? lines.length : end;
+      const block = lines.slice(at + 1, end < 0 ? lines.length : end);
+      if (last !== undefined) last.diagnostics = block.map((one) => one.replace(/^ {2}/, '')).join('\n');
+      at += block.length + 1;
       continue;
     }
     const subtest = /^# Subtest(?:: ?(.*))?$/.exec(line);
     if (subtest !== null) {
       title = subtest[1] ?? '';
-      if (level.points.length === 0 && pending === null) level.title = title;
+      if (last === undefined && pending === null) level.title = title;
     } else if (line.startsWith('# ')) said.push(line.slice(2));
     if (hasHeadings) heading = HEADING.exec(line)?.[1]?.trim() ?? heading;
-    const bail = /^Bail out!\s*(.*)$/.exec(line);
-    if (bail !== null) level.bail = bail[1] ?? '';
-    const plan = /^1\.\.(\d+)/.exec(line);
-    if (plan !== null) level.planned = Number(plan[1]);
-    const point = POINT.exec(line);
-    if (point !== null) {
-      const described = (point[2] ?? '').replace(TIME, '');
-      const own = described
-        .replace(DIRECTIVE, '')
-        .replace(/\\([\\#])/g, '$1')
-        .trim();
-      const name = heading === '' ? own : `${heading} > ${own}`;
-      level.points.push({
-        ok: point[1] === undefined,
-        name: name === '' && pending !== null ? pending.title : name,
-        excused: DIRECTIVE.test(described),
-        said: said.join('\n'),
-        diagnostics: '',
-        inner: pending,
-      });
-      pending = null;
-      said = [];
-    }
+    level.bail = /^Bail out!\s*(.*)$/.exec(line)?.[1] ?? level.bail;
+    const [, planned] = /^1\.\.(\d+)/.exec(line) ?? [];
+    if (planned !== undefined) level.planned = Number(planned);
+    const [isPoint, not, given = ''] = POINT.exec(line) ?? [];
+    if (isPoint === undefined) continue;
+    const described = given.replace(TIME, '');
+    const own = described
+      .replace(DIRECTIVE, '')
+      .replace(/\\([\\#])/g, '$1')
+      .trim();
+    const name = heading === '' ? own : `${heading} > ${own}`;
+    add({ ok: not === undefined, name: name || (pending?.title ?? ''), excused: DIRECTIVE.test(described) });
   }
-  if (pending !== null) level.points.push(unfinished(pending));
+  addUnfinished();
   return level;
-}
-
-function endOfBlock(lines: readonly string[], start: number): number {
-  let end = start;
-  while (end < lines.length && (lines[end]?.startsWith(' '.repeat(INDENT)) || lines[end]?.trim() === '')) end += 1;
-  return end;
-}
-
-function dedented(lines: readonly string[]): string {
-  return lines.map((line) => line.replace(/^ {2}/, '')).join('\n');
-}
-
-function unfinished(inner: Level): Point {
-  return { ok: false, name: inner.title, excused: false, said: '', diagnostics: 'The subtest did not finish.', inner };
 }
 
 interface Surroundings {
@@ -138,33 +128,34 @@ function flatten(
   reading: Reading,
 ): void {
   for (const point of level.points) {
+    const { ok, name, excused, said, diagnostics, inner } = point;
     const isOutermost = around.names.length === 0 && around.file === null;
-    const file = isOutermost ? (fileNamed(point.name) ?? fileAtLocation(point, fileNamed)) : null;
-    const inside = {
-      names: file === null ? [...around.names, point.name] : around.names,
-      file: file ?? around.file,
-    };
+    const own = isOutermost ? (fileNamed(name) ?? fileAtLocation(point, fileNamed)) : null;
+    const names = own === null ? [...around.names, name] : around.names;
+    const file = own ?? around.file;
     const before = failures(reading);
-    if (point.inner !== null) flatten(point.inner, inside, fileNamed, reading);
-    const isExplained = failures(reading) > before;
-    if (point.inner !== null && (point.ok || isExplained) && !point.excused) continue;
-    if (file !== null && point.ok && !point.excused) continue;
-    if (file !== null && !point.ok && !point.excused)
-      reading.loadFailures.push({ file, message: loadMessage(`${point.said}\n${point.diagnostics}`) });
+    if (inner !== null) flatten(inner, { names, file }, fileNamed, reading);
+    const isExplained = ok || failures(reading) > before;
+    if (inner !== null && isExplained && !excused) continue;
+    if (own !== null && ok && !excused) continue;
+    if (own !== null && !excused) reading.loadFailures.push({ file, message: loadMessage(`${said}\n${diagnostics}`) });
     else
       reading.cases.push({
-        file: inside.file,
-        name: inside.names.join(' > '),
-        outcome: point.excused ? 'skipped' : point.ok ? 'passed' : 'failed',
-        message: point.ok || point.excused ? null : caseMessage(point.diagnostics),
+        file,
+        name: names.join(' > '),
+        outcome: excused ? 'skipped' : ok ? 'passed' : 'failed',
+        message: ok || excused ? null : caseMessage(diagnostics),
       });
   }
   const { file } = around;
-  if (level.bail !== null) reading.loadFailures.push({ file, message: loadMessage(`Bail out! ${level.bail}`) });
-  else if (level.planned !== null && level.planned !== level.points.length) {
-    const message = `The plan has ${level.planned} tests, but ${level.points.length} were reported.`;
-    reading.loadFailures.push({ file, message });
-  }
+  const { points, planned, bail } = level;
+  const why =
+    bail !== null
+      ? `Bail out! ${bail}`
+      : planned !== null && planned !== points.length
+        ? `The plan has ${planned} tests, but ${points.length} were reported.`
+        : null;
+  if (why !== null) reading.loadFailures.push({ file, message: loadMessage(why) });
 }
 
 /** The file in a point's location: if the tool ran in another folder, the point's name is not a path from the worktree. */
