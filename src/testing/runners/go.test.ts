@@ -25,13 +25,13 @@ test('tests and subtests are cases of their own, with what they printed', () => 
     ),
     '',
   );
-  expect(reading?.cases.map((found) => [found.test, found.outcome, found.message])).toEqual([
+  expect(reading?.cases.map((found) => [found.name, found.outcome, found.message])).toEqual([
     ['TestAdd', 'failed', ''],
     ['TestAdd/two', 'failed', 'good_test.go:7: got 3'],
     ['TestSkip', 'skipped', null],
     ['TestOk', 'passed', null],
   ]);
-  expect(reading?.failures).toEqual([]);
+  expect(reading?.loadFailures).toEqual([]);
 });
 
 test('a build that fails, up to Go 1.23: the words are on standard error', () => {
@@ -49,9 +49,9 @@ field/b_test.go:3:57: undefined: field.New
     ),
     stderr,
   );
-  expect(reading?.failures).toEqual([
-    { package: 'example.com/m/bad', message: "bad/b_test.go:3:34: expected operand, found 'EOF'\n" },
-    { package: 'example.com/m/field', message: 'field/b_test.go:3:57: undefined: field.New\n\n' },
+  expect(reading?.loadFailures).toEqual([
+    { file: 'example.com/m/bad', message: "bad/b_test.go:3:34: expected operand, found 'EOF'\n" },
+    { file: 'example.com/m/field', message: 'field/b_test.go:3:57: undefined: field.New\n\n' },
   ]);
   expect(reading?.cases).toHaveLength(1);
 });
@@ -72,7 +72,7 @@ test('a build that fails, from Go 1.24 on: the words are events', () => {
   );
   expect(reading).toEqual({
     cases: [],
-    failures: [{ package: Package, message: `# ${ImportPath}\nundef/b_test.go:3:28: undefined: Missing\n` }],
+    loadFailures: [{ file: Package, message: `# ${ImportPath}\nundef/b_test.go:3:28: undefined: Missing\n` }],
   });
 });
 
@@ -82,18 +82,18 @@ test('a package that fails without a failed test failed by itself', () => {
     lines({ Action: 'output', Package, Output: 'exit status 3\n' }, { Action: 'fail', Package }),
     '',
   );
-  expect(reading?.failures).toEqual([{ package: Package, message: 'exit status 3\n' }]);
+  expect(reading?.loadFailures).toEqual([{ file: Package, message: 'exit status 3\n' }]);
 });
 
 test('a test that never ended has failed', () => {
   const reading = parseGoEvents(lines(of('TestHang', 'run'), { Action: 'fail', Package: 'example.com/m/good' }), '');
-  expect(reading?.cases).toMatchObject([{ test: 'TestHang', outcome: 'failed' }]);
-  expect(reading?.failures).toEqual([]);
+  expect(reading?.cases).toMatchObject([{ name: 'TestHang', outcome: 'failed' }]);
+  expect(reading?.loadFailures).toEqual([]);
 });
 
 test('packages without test files make an empty report; a command that failed before makes none', () => {
   const Package = 'example.com/m/notest';
-  const empty = { cases: [], failures: [] };
+  const empty = { cases: [], loadFailures: [] };
   expect(parseGoEvents(lines({ Action: 'skip', Package }), '')).toEqual(empty);
   expect(parseGoEvents('', 'go: warning: "./..." matched no packages\nno packages to test\n')).toEqual(empty);
   expect(parseGoEvents('', 'go: cannot find main module')).toBeNull();

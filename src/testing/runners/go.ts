@@ -6,7 +6,14 @@ import { shellWord } from '../../core/lines.ts';
 import { manifestText } from '../../process/files.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
-import { caseMessage, createPathInWorktree, loadMessage, parseGoProfile, textsIn } from '../reports/report.ts';
+import {
+  caseMessage,
+  createPathInWorktree,
+  loadMessage,
+  parseGoProfile,
+  type Reading,
+  textsIn,
+} from '../reports/report.ts';
 import type { Changes, Runner } from '../runner.ts';
 import { optionsMatching, plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
@@ -70,23 +77,21 @@ export const go: Runner = {
     const reading = parseGoEvents(output.stdout, output.stderr);
     if (reading === null) return null;
     const module = createGoModule(place.worktree);
-    const folderOf = (name: string): string | null => {
-      const folder = module.folderOf(name);
+    const folderOf = (importPath: string | null): string | null => {
+      const folder = module.folderOf(importPath ?? '');
       return folder !== null && existsSync(join(place.worktree, folder)) ? folder : null;
     };
     const profiles = await textsIn(place.folder, /^profile-.*\.out$/);
     return {
       cases: reading.cases.map((found) => {
-        const folder = folderOf(found.package);
-        const parts = found.test.split('/');
+        const folder = folderOf(found.file);
+        const parts = found.name.split('/');
         const file = folder === null ? null : module.fileOfTest(folder, parts[0] ?? '');
-        const name = [...(file === null ? [found.package] : []), ...parts].join(' > ');
-        return { file, name, outcome: found.outcome, message: found.message };
+        return { ...found, file, name: [...(file === null ? [found.file] : []), ...parts].join(' > ') };
       }),
-      loadFailures: reading.failures.map((failure) => ({
-        file: folderOf(failure.package),
-        message: loadMessage(failure.message),
-      })),
+      loadFailures: reading.loadFailures.map(({ file, message }) => {
+        return { file: folderOf(file), message: loadMessage(message) };
+      }),
       coverage: profiles.length === 0 ? null : parseGoProfile(profiles.join('\n'), module.path),
     };
   },
@@ -103,87 +108,55 @@ const eventSchema = z.object({
   Package: z.string().optional(),
   /** In build events, which have no package. */
   ImportPath: z.string().optional(),
+  /** A subtest is `TestAdd/two`. */
   Test: z.string().optional(),
   Output: z.string().optional(),
   FailedBuild: z.string().optional(),
 });
 
-type GoEvent = z.infer<typeof eventSchema>;
-
-interface GoCase {
-  package: string;
-  /** A subtest is `TestAdd/two`. */
-  test: string;
-  outcome: TestCase['outcome'];
-  message: string | null;
-}
-
-/** A package that failed without a failed test. */
-interface GoFailure {
-  package: string;
-  message: string;
-}
-
-interface GoReading {
-  cases: GoCase[];
-  failures: GoFailure[];
-}
-
-function goEvent(line: string): GoEvent | null {
+function goEvent(line: string): z.infer<typeof eventSchema> | null {
   return line.startsWith('{') ? (eventSchema.safeParse(parseJson(line)).data ?? null) : null;
 }
 
+const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { pass: 'passed', fail: 'failed', skip: 'skipped' };
+
 /**
- * Reads the events of `go test -json`. Up to Go 1.23, a failed build is plain text: a line on stdout, and the compiler's
- * errors on stderr. Null if the command failed before any package.
+ * Reads the events of `go test -json`, with import paths of packages in place of files. Up to Go 1.23, a failed build is plain
+ * text: a line on stdout, and the compiler's errors on stderr. Null if the command failed before any package.
  */
-export function parseGoEvents(stdout: string, stderr: string): GoReading | null {
-  const cases = new Map<string, GoCase>();
+export function parseGoEvents(stdout: string, stderr: string): Reading | null {
+  const cases = new Map<string, TestCase>();
   const output = new Map<string, string>();
   const builds = buildBlocks(stderr);
-  const failures = new Map<string, GoFailure>();
+  /** Packages that failed without a failed test. */
+  const failures = new Map<string, string>();
   let isAnything = /no packages to test|matched no packages/.test(`${stdout}\n${stderr}`);
   for (const line of stdout.split('\n')) {
     const broken = /^FAIL\s+(\S+) \[(?:build|setup) failed\]/.exec(line)?.[1];
-    if (broken !== undefined) {
-      isAnything = true;
-      const said = builds.get(broken) ?? [...builds.values()].join('\n');
-      failures.set(broken, { package: broken, message: said || stderr });
-    }
+    if (broken !== undefined) failures.set(broken, (builds.get(broken) ?? [...builds.values()].join('\n')) || stderr);
     const event = goEvent(line);
+    isAnything ||= broken !== undefined || event !== null;
     if (event === null) continue;
-    isAnything = true;
-    const { Action: action, Package: name = event.ImportPath ?? '', Test: test = '', Output: text } = event;
-    const key = JSON.stringify([name, test]);
-    if (text !== undefined) output.set(key, (output.get(key) ?? '') + text);
-    else if (test !== '') takeTest(cases, key, event, output.get(key) ?? '');
-    else if (action === 'fail' && event.FailedBuild !== undefined) {
-      const said = output.get(JSON.stringify([event.FailedBuild, ''])) ?? output.get(key) ?? '';
-      failures.set(name, { package: name, message: said });
-    } else if (action === 'fail' && !failures.has(name)) {
-      const own = [...cases.values()].filter((found) => found.package === name);
-      // A test that started but didn't end crashed its package.
-      for (const found of own) if (found.message === UNFINISHED) found.outcome = 'failed';
-      const isBroken = /\[(?:build|setup) failed\]/.test(output.get(key) ?? '');
-      if (isBroken || !own.some((found) => found.outcome === 'failed'))
-        failures.set(name, {
-          package: name,
-          message: isBroken ? (builds.get(name) ?? stderr) : (output.get(key) ?? ''),
-        });
+    const { Action: action, Package: file = event.ImportPath ?? '', Test: name = '', Output: text } = event;
+    const key = JSON.stringify([file, name]);
+    const said = output.get(key) ?? '';
+    const outcome = OUTCOMES[action];
+    if (text !== undefined) output.set(key, said + text);
+    else if (name !== '' && action === 'run')
+      cases.set(key, { file, name, outcome: 'failed', message: 'The test did not finish.' });
+    else if (name !== '' && outcome !== undefined)
+      cases.set(key, { file, name, outcome, message: outcome === 'failed' ? words(said) : null });
+    else if (name === '' && action === 'fail' && event.FailedBuild !== undefined)
+      failures.set(file, output.get(JSON.stringify([event.FailedBuild, ''])) ?? said);
+    else if (name === '' && action === 'fail' && !failures.has(file)) {
+      const isBroken = /\[(?:build|setup) failed\]/.test(said);
+      const isTold = [...cases.values()].some((found) => found.file === file && found.outcome === 'failed');
+      if (isBroken || !isTold) failures.set(file, isBroken ? (builds.get(file) ?? stderr) : said);
     }
   }
-  return isAnything ? { cases: [...cases.values()], failures: [...failures.values()] } : null;
-}
-
-const UNFINISHED = 'The test did not finish.';
-const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { pass: 'passed', fail: 'failed', skip: 'skipped' };
-
-function takeTest(cases: Map<string, GoCase>, key: string, event: GoEvent, output: string): void {
-  const { Package: name = '', Test: test = '', Action: action } = event;
-  const outcome = OUTCOMES[action];
-  if (action === 'run') cases.set(key, { package: name, test, outcome: 'failed', message: UNFINISHED });
-  else if (outcome !== undefined)
-    cases.set(key, { package: name, test, outcome, message: outcome === 'failed' ? words(output) : null });
+  if (!isAnything) return null;
+  const loadFailures = [...failures].map(([file, message]) => ({ file, message }));
+  return { cases: [...cases.values()], loadFailures };
 }
 
 function words(output: string): string {
