@@ -100,7 +100,7 @@ export const READERS: Record<string, (text: string) => unknown> = {
   shellCommands,
   testScript,
   parseGoEvents: (t) => parseGoEvents(t, t),
-  parseLibtest,
+  parseLibtest: (t) => parseLibtest(t, () => null),
   parseCompileErrors: (t) => parseCompileErrors(t.split('\n')),
   typescriptErrors,
   skippedTestLine: (t) => skippedTestLine('a.test.ts', t),

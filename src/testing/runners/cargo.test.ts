@@ -50,30 +50,22 @@ test src/lib.rs - add (line 2) ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.13s
 `;
 
+const read = (output: string) => parseLibtest(output, (source) => source);
+
 test('every target has its tests, and one that crashes is told of', () => {
-  const reading = parseLibtest(RUN);
-  expect(
-    reading?.targets.map(({ source, crate, cases }) => [source, crate, cases.map((one) => [one.name, one.outcome])]),
-  ).toEqual([
-    [
-      'src/lib.rs',
-      'my_m',
-      [
-        ['inner::tests::deep', 'passed'],
-        ['tests::ign', 'skipped'],
-        ['tests::breaks', 'failed'],
-        ['tests::pan', 'passed'],
-        ['tests::loud', 'passed'],
-      ],
-    ],
-    ['tests/aborts.rs', 'aborts', []],
-    ['tests/integ.rs', 'integ', [['integ', 'passed']]],
-    [null, 'my_m', [['src/lib.rs - add (line 2)', 'passed']]],
+  const reading = read(RUN);
+  expect(reading?.cases.map(({ file, name, outcome }) => [file, name, outcome])).toEqual([
+    ['src/lib.rs', 'inner > tests > deep', 'passed'],
+    ['src/lib.rs', 'tests > ign', 'skipped'],
+    ['src/lib.rs', 'tests > breaks', 'failed'],
+    ['src/lib.rs', 'tests > pan', 'passed'],
+    ['src/lib.rs', 'tests > loud', 'passed'],
+    ['tests/integ.rs', 'integ', 'passed'],
+    [null, 'my_m > src/lib.rs - add (line 2)', 'passed'],
   ]);
-  expect(reading?.targets[0]?.cases[2]?.message).toContain('why not');
-  expect(reading?.targets.map(({ crash }) => crash !== null)).toEqual([false, true, false, false]);
-  expect(reading?.targets[1]?.crash).toContain('SIGABRT');
-  expect(reading?.compileFailures).toEqual([]);
+  expect(reading?.cases[2]?.message).toContain('why not');
+  expect(reading?.loadFailures.map(({ file }) => file)).toEqual(['tests/aborts.rs']);
+  expect(reading?.loadFailures[0]?.message).toContain('SIGABRT');
 });
 
 const BROKEN = `   Compiling my-m v0.1.0 (/w)
@@ -99,9 +91,9 @@ error: could not compile \`my-m\` (test "typed") due to 1 previous error
 `;
 
 test('compile errors go to the file they are in, however they are mixed', () => {
-  const reading = parseLibtest(BROKEN);
-  expect(reading?.targets).toEqual([]);
-  expect(reading?.compileFailures.map(({ file, message }) => [file, message.match(/E\d+/g)])).toEqual([
+  const reading = read(BROKEN);
+  expect(reading?.cases).toEqual([]);
+  expect(reading?.loadFailures.map(({ file, message }) => [file, message.match(/E\d+/g)])).toEqual([
     ['tests/newt.rs', ['E0432', 'E0425']],
     ['tests/typed.rs', ['E0308']],
   ]);
@@ -115,6 +107,6 @@ test('a failed build without a place is told of as it is', () => {
 });
 
 test("cargo's own errors are no report", () => {
-  expect(parseLibtest('error: no test target named `foo` in default-run packages\n')).toBeNull();
-  expect(parseLibtest('error: failed to parse manifest at `/w/Cargo.toml`\n')).toBeNull();
+  expect(read('error: no test target named `foo` in default-run packages\n')).toBeNull();
+  expect(read('error: failed to parse manifest at `/w/Cargo.toml`\n')).toBeNull();
 });

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { shellWord } from '../../core/lines.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { hasFile } from '../project.ts';
-import { caseMessage, loadMessage } from '../reports/report.ts';
+import { caseMessage, loadMessage, type Reading } from '../reports/report.ts';
 import type { Ask, Changes, Runner } from '../runner.ts';
 import { optionsMatching, plainArguments, type TestScript } from '../script.ts';
 
@@ -46,22 +46,17 @@ export const cargo: Runner = {
     },
   }),
 
-  async read(place, output, script, ask) {
-    const reading = parseLibtest(output.stdout);
+  async read({ worktree }, output, script, ask) {
+    const exclude = (path: string): boolean => /^(target|node_modules|\.git|\.agentos)$/.test(posix.basename(path));
+    const sources: string[] = [];
+    for await (const path of glob('**/*.rs', { cwd: worktree, exclude })) sources.push(path);
+    const reading = parseLibtest(output.stdout, (source) => {
+      const [file, ...others] = sources.filter((path) => path === source || path.endsWith(`/${source}`));
+      // Several crates of a workspace may have a file of that name.
+      return file === undefined || others.length > 0 ? null : file;
+    });
     if (reading === null) return null;
-    const compileFailures = await allCompileFailures(reading.compileFailures, script, ask);
-    const fileOf = createFileOf(place.worktree);
-    const cases: TestCase[] = [];
-    const crashes: LoadFailure[] = [];
-    for (const { source, crate, crash, cases: found } of reading.targets) {
-      const file = source === null ? null : await fileOf(source);
-      if (crash !== null) crashes.push({ file, message: crash });
-      for (const test of found) {
-        const parts = test.name.split('::');
-        cases.push({ ...test, file, name: [...(file === null ? [crate] : []), ...parts].join(' > ') });
-      }
-    }
-    return { cases, loadFailures: [...compileFailures, ...crashes] };
+    return { ...reading, loadFailures: await withOtherTargets(reading.loadFailures, script, ask) };
   },
 };
 
@@ -70,11 +65,7 @@ function isInTests(path: string): boolean {
 }
 
 /** `cargo test` stops at the first target that doesn't compile; `cargo check --keep-going` reports all of them. */
-async function allCompileFailures(
-  known: readonly LoadFailure[],
-  { calls }: TestScript,
-  ask: Ask,
-): Promise<readonly LoadFailure[]> {
+async function withOtherTargets(known: LoadFailure[], { calls }: TestScript, ask: Ask): Promise<LoadFailure[]> {
   const [call, ...others] = calls.filter(({ runner }) => runner === 'cargo');
   if (known.length === 0 || call === undefined || others.length > 0) return known;
   const dashes = call.words.findIndex(({ text }) => text === '--');
@@ -97,38 +88,21 @@ async function allCompileFailures(
   return [...known.filter(({ file }) => !files.has(file)), ...found];
 }
 
-/** One test binary. */
-interface TestTarget {
-  /** Relative to its package: `tests/x.rs`, `src/lib.rs`; null for doc tests. */
-  source: string | null;
-  /** The crate's name with underscores; empty if unknown. */
-  crate: string;
-  cases: { name: string; outcome: TestCase['outcome']; message: string | null }[];
-  /** The output of a crash; null if it finished. */
-  crash: string | null;
-}
-
-interface LibtestReading {
-  targets: TestTarget[];
-  compileFailures: LoadFailure[];
-}
-
+/** A test binary, with the path of its source in its package; or the doc tests of a crate. */
 const TARGET = /^\s+(?:Running (?:unittests )?(\S.*?) \((.+?)(?:-[\da-f]+)?(?:\.exe)?\)|Doc-tests (\S+))$/;
 
 /** Reads the merged output of `cargo test`. Null if it contains neither compiler errors nor tests. */
-export function parseLibtest(output: string): LibtestReading | null {
+export function parseLibtest(output: string, fileOf: (source: string) => string | null): Reading | null {
   const lines = output.split(/\r?\n/);
   const starts = lines.flatMap((line, at) => (TARGET.test(line) ? [at] : []));
-  const compileFailures = parseCompileErrors(lines.slice(0, starts[0]));
-  const targets = starts.map((start, at) => {
+  const reading: Reading = { cases: [], loadFailures: parseCompileErrors(lines.slice(0, starts[0])) };
+  for (const [at, start] of starts.entries()) {
     const [, source, binary, documented] = TARGET.exec(lines[start] ?? '') ?? [];
-    return parseTarget(
-      source?.replaceAll('\\', '/') ?? null,
-      documented ?? binary?.split(/[/\\]/).at(-1) ?? '',
-      lines.slice(start + 1, starts[at + 1]),
-    );
-  });
-  return targets.length === 0 && compileFailures.length === 0 ? null : { targets, compileFailures };
+    const file = source === undefined ? null : fileOf(source.replaceAll('\\', '/'));
+    const crate = documented ?? binary?.split(/[/\\]/).at(-1) ?? '';
+    readTarget(lines.slice(start + 1, starts[at + 1]), file, crate, reading);
+  }
+  return starts.length === 0 && reading.loadFailures.length === 0 ? null : reading;
 }
 
 /** Only for a failed build, because other errors of cargo are not about the code. */
@@ -152,27 +126,26 @@ export function parseCompileErrors(lines: readonly string[]): LoadFailure[] {
   }));
 }
 
-function parseTarget(source: string | null, crate: string, lines: readonly string[]): TestTarget {
-  const target: TestTarget = { source, crate, cases: [], crash: null };
+function readTarget(lines: readonly string[], file: string | null, crate: string, reading: Reading): void {
+  const messages = failureMessages(lines);
   /** A test whose uncaptured output separates its name from its result. */
   let begun: string | null = null;
   for (const line of lines) {
-    const [, name, rest = ''] = /^test (.+?)(?: - should panic)? \.\.\. ?(.*)$/.exec(line) ?? [];
-    const verdict = (begun === null || name !== undefined ? /^(ok|FAILED|ignored)\b/ : /(ok|FAILED|ignored)$/).exec(
-      name === undefined ? line : rest,
-    )?.[1];
-    const owner = name ?? begun;
-    if (owner !== null && owner !== undefined && verdict !== undefined) {
-      target.cases.push({ name: owner, outcome: OUTCOMES[verdict] ?? 'failed', message: null });
+    const [, named, rest = ''] = /^test (.+?)(?: - should panic)? \.\.\. ?(.*)$/.exec(line) ?? [];
+    const isAlone = begun !== null && named === undefined;
+    const [, verdict] =
+      (isAlone ? /(ok|FAILED|ignored)$/ : /^(ok|FAILED|ignored)\b/).exec(named === undefined ? line : rest) ?? [];
+    const test = named ?? begun;
+    if (test !== null && verdict !== undefined) {
+      const name = [...(file === null ? [crate] : []), ...test.split('::')].join(' > ');
+      const outcome = OUTCOMES[verdict] ?? 'failed';
+      reading.cases.push({ file, name, outcome, message: outcome === 'failed' ? (messages.get(test) ?? '') : null });
       begun = null;
-    } else if (name !== undefined) begun = name;
+    } else if (named !== undefined) begun = named;
   }
-  const messages = failureMessages(lines);
-  for (const test of target.cases) if (test.outcome === 'failed') test.message = messages.get(test.name) ?? '';
   const isDone = lines.some((line) => line.startsWith('test result: '));
   if (!isDone && lines.some((line) => line.startsWith('error: test failed')))
-    target.crash = loadMessage(lines.filter((line) => line.trim() !== '').join('\n'));
-  return target;
+    reading.loadFailures.push({ file, message: loadMessage(lines.filter((line) => line.trim() !== '').join('\n')) });
 }
 
 const OUTCOMES: Readonly<Record<string, TestCase['outcome']>> = { ok: 'passed', FAILED: 'failed', ignored: 'skipped' };
@@ -190,16 +163,6 @@ function failureMessages(lines: readonly string[]): Map<string, string> {
     else section?.push(line);
   }
   return new Map([...found].map(([name, said]) => [name, caseMessage(said.join('\n'))]));
-}
-
-/** Finds a target's source file; null if several crates of a workspace have a file of that name. */
-function createFileOf(worktree: string): (source: string) => Promise<string | null> {
-  const isSkipped = (path: string): boolean => /^(target|node_modules|\.git|\.agentos)$/.test(posix.basename(path));
-  return async (source) => {
-    const found: string[] = [];
-    for await (const path of glob(`**/${source}`, { cwd: worktree, exclude: isSkipped })) found.push(path);
-    return found.length === 1 ? (found[0] ?? null) : null;
-  };
 }
 
 /** Error codes for unresolved names: imports, modules, functions, methods, types, traits, structs, fields. */
