@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError, revived } from '../../core/errors.ts';
+import { definedOnly } from '../../core/json.ts';
 import type { AgentName } from '../../core/model-spec.ts';
 import type { Usage } from '../../core/money.ts';
 import { detailOf } from '../../core/reason.ts';
@@ -128,8 +129,7 @@ const VARIABLES = [
 /** An item's environment with these variables of the person, and without our own values of them. */
 export function withOwnHome(env: Readonly<Record<string, string>>): Record<string, string> {
   const own = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
-  const all = Object.entries({ ...env, ...own });
-  return Object.fromEntries(all.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return definedOnly({ ...env, ...own });
 }
 
 /** The usual places of the login and settings of an agent that is started by this command. */

@@ -5,9 +5,9 @@ import type { Reading } from './report.ts';
 const FILES = new Set(['tests/test_ok.py', 'tests/test_missing.py', 'test/ok.test.js', 'src/FooTest.java']);
 
 function read(xml: string): Reading | null {
-  return parseJunit(xml, {
-    pathInWorktree: (path) => (path.startsWith('/w/') ? path.slice(3) : path.startsWith('/') ? null : path),
-    isFile: (path) => FILES.has(path),
+  return parseJunit(xml, (path) => {
+    const file = path.replace(/^\/w\//, '');
+    return FILES.has(file) ? file : null;
   });
 }
 

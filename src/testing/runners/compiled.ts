@@ -56,7 +56,7 @@ function jvm(
       return found < 0 ? null : found;
     },
     read: async (place: RunPlace, output: RunOutput) => {
-      const reading = junitReports((await place.report?.()) ?? [], place, { byClass: true });
+      const reading = junitReports((await place.report?.()) ?? [], place, true);
       return await withCompiler(reading, place, output, { error: JVM_ERROR, extensions: 'java,kt,groovy,scala' });
     },
   };

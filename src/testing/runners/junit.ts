@@ -86,7 +86,7 @@ export const phpunit: Runner = {
   }),
 
   async read(place, output) {
-    const reading = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place, { byClass: true });
+    const reading = junitReports(await textsIn(place.folder, /^report-.*\.xml$/), place, true);
     const failure = reading === null ? fatalError(output, place) : null;
     return failure === null ? reading : { cases: [], loadFailures: [failure] };
   },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { manifestText } from '../../process/files.ts';
 import type { LoadFailure, TestCase } from '../port.ts';
 import { dependsOn, installedMajor } from '../project.ts';
-import { isFileIn } from '../reports/junit.ts';
+import { fileOfWorktree } from '../reports/junit.ts';
 import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import type { Runner, RunPlace } from '../runner.ts';
@@ -55,8 +55,7 @@ function isTape({ words, head }: RunnerCall): boolean {
 }
 
 function fileNamed(name: string, place: RunPlace): string | null {
-  const file = place.pathInWorktree(name);
-  return file !== null && /\.\w+$/.test(file) && isFileIn(place.worktree, file) ? file : null;
+  return /\.\w+$/.test(name) ? fileOfWorktree(name, place) : null;
 }
 
 /** The first line of an error about a file that can't be loaded. Old versions make a test of it, and print the error below its name. */
