@@ -25,23 +25,18 @@ export interface ModelRound {
   isWork?: boolean;
 }
 
-interface AnswerWords {
-  type: 'text' | 'reasoning';
-  text: string;
-  /** The vendor wants it back with the next call: signatures of thoughts, ids of items. */
-  providerOptions?: VendorMarks;
-}
-
 export interface AnswerCall {
   type: 'tool-call';
   toolCallId: string;
   toolName: string;
   /** Meant to be JSON. */
   input: string;
-  providerOptions?: VendorMarks;
 }
 
-export type AnswerPart = AnswerWords | AnswerCall;
+/** `providerOptions`: the vendor wants them back with the next call: signatures of thoughts, ids of items. */
+export type AnswerPart = (AnswerCall | { type: 'text' | 'reasoning'; text: string }) & {
+  providerOptions?: VendorMarks;
+};
 
 export interface ModelRequest {
   role: Role;
@@ -133,16 +128,13 @@ export interface CallOptions extends CallLimits {
   mask: (text: string) => string;
 }
 
-interface BoundedCall {
-  /** Aborted at a bound, or when the caller gives up. Its reason is the error of the call. */
-  signal: AbortSignal;
-  alive: () => void;
-}
-
-/** Runs `work` within its bounds. Once the signal is aborted, its reason is the error, whatever `work` throws. */
+/**
+ * Runs `work` within its bounds. Its signal is aborted at a bound, or when the caller gives up; then the reason is the error of the
+ * call, whatever `work` throws.
+ */
 export async function withinBounds<T>(
   { what, limits, signal }: { what: string; limits: CallLimits; signal: AbortSignal },
-  work: (call: BoundedCall) => Promise<T>,
+  work: (call: { signal: AbortSignal; alive: () => void }) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
   const controller = new AbortController();

@@ -57,6 +57,7 @@ interface VendorRefusal {
   provider: string;
   /** The status of the HTTP response; null for an error inside a stream. */
   status: number | null;
+  /** With lower-case names. */
   headers: Readonly<Record<string, string>>;
   /** The parsed body, or the data of the event; null: not JSON. */
   body: unknown;
@@ -97,12 +98,6 @@ export function badReply(provider: string, detail: string): AgentosError {
   return new AgentosError({ code: 'provider-bad-reply', provider, detail }, { retry: 'transient' });
 }
 
-interface ErrorFacts {
-  status: number | null;
-  codes: string[];
-  message: string | null;
-}
-
 /**
  * Anthropic sends these with `invalid_request_error` and status 400, like any bad request; only the message differs. We match whole
  * beginnings of sentences, so that the words of a model or a user can't match.
@@ -112,7 +107,7 @@ const SPENT_SENTENCES = [
   /^You have reached your specified (?:API|workspace API) usage limits\b/,
 ];
 
-function meaningOf(httpStatus: number | null, error: ErrorFacts): Meaning | null {
+function meaningOf(httpStatus: number | null, error: ReturnType<typeof readError>): Meaning | null {
   if (SPENT_SENTENCES.some((sentence) => sentence.test(error.message ?? ''))) return 'spent';
   const over = error.codes.filter((code) => OVER_STATUS.has(code) || SPEND_LIMIT.test(code));
   return (
@@ -142,7 +137,7 @@ function meaningOfStatus(status: number | null): Meaning | null {
  * The forms: `{error: {type, message, code, status, details}}` in a body, sometimes in a list; the inner object alone, or
  * `{type: "response.failed", response: {error}}`, in a stream; `{message}` or `{detail}` from servers in between.
  */
-function readError(body: unknown): ErrorFacts {
+function readError(body: unknown) {
   const whole = fieldsOf(Array.isArray(body) ? body[0] : body);
   const inResponse = fieldsOf(whole['response'])['error'];
   const given = inResponse ?? whole['error'] ?? whole;
@@ -199,19 +194,15 @@ export function connectionLost(
   return new AgentosError({ code, provider, detail }, { retry: 'transient', cause });
 }
 
-/** An answer that asks us to wait: headers with lower-case names, and the parsed body if it is JSON. */
-interface RefusedAnswer {
-  headers: Readonly<Record<string, string>>;
-  body: unknown;
-  message: string;
-}
-
 /**
  * How long the vendor asks us to wait; null: it doesn't say. The most precise source comes first. Only a daily quota goes before
  * all others: the delay that comes with it may be seconds, although nothing works before midnight. Reset headers don't count:
  * they say when a limit is full again, which is much later than usable again.
  */
-export function readRetryAfterMs(answer: RefusedAnswer, nowMs: number): number | null {
+export function readRetryAfterMs(
+  answer: Pick<VendorRefusal, 'headers' | 'body'> & { message: string },
+  nowMs: number,
+): number | null {
   const details = errorDetails(answer.body);
   if (details.some(isDailyQuota)) return untilPacificMidnightMs(nowMs);
   return (

@@ -82,7 +82,7 @@ async function readAnswer(
 ): Promise<Answer> {
   const { provider } = access.spec;
   const { stepId, conversation, signal } = request;
-  const { model, options, cacheMark } = await openModel(access, { stepId, onBytes: () => onChars(0) });
+  const { model, options, cacheMark } = await openModel(access, stepId, () => onChars(0));
   const tools = conversation?.tools ?? [];
   const { stream } = await model.doStream({
     ...options,

@@ -37,20 +37,16 @@ interface VendorCall {
   cacheMark?: VendorMarks;
 }
 
-interface VendorSettings {
-  apiKey: string;
-  baseURL: string;
-  fetch: typeof globalThis.fetch;
-}
-
 /**
  * The format requires a limit. Thinking counts against it and unused tokens cost nothing, so it is far above the longest
  * design. The package lowers it for models that allow less.
  */
 const MAX_OUTPUT_TOKENS = 64_000;
 
+type Settings = Record<'apiKey' | 'baseURL', string> & { fetch: typeof globalThis.fetch };
+
 /** Each vendor's package costs tens of milliseconds and megabytes, so it is loaded when it is needed. */
-const VENDORS: Record<VendorName, (model: string, settings: VendorSettings) => Promise<VendorCall>> = {
+const VENDORS: Record<VendorName, (model: string, settings: Settings) => Promise<VendorCall>> = {
   anthropic: async (model, settings) => {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     return {
@@ -80,25 +76,22 @@ const VENDORS: Record<VendorName, (model: string, settings: VendorSettings) => P
   },
 };
 
-interface Connection {
-  /** The gateway records the answer under this id, in case the question is repeated. */
-  stepId: string;
-  /** Called for every chunk of the answer, including keep-alives. */
-  onBytes: () => void;
-}
-
-/** The vendor's model, called through the gateway. */
-export function openModel({ spec, token, endpoint }: VendorAccess, connection: Connection): Promise<VendorCall> {
+/**
+ * The vendor's model, called through the gateway, which records the answer under `stepId` in case the question is repeated.
+ * `onBytes`: called for every chunk of the answer, including keep-alives.
+ */
+export function openModel(
+  { spec, token, endpoint }: VendorAccess,
+  stepId: string,
+  onBytes: () => void,
+): Promise<VendorCall> {
   const { provider, model } = spec;
   // The packages read these variables and throw if one is blank. We pass the base URL ourselves.
   for (const name of ['ANTHROPIC_BASE_URL', 'OPENAI_BASE_URL'])
     if (process.env[name]?.trim() === '') delete process.env[name];
   const apiKey = token.reveal();
-  return VENDORS[provider](model, {
-    apiKey,
-    baseURL: endpoint,
-    fetch: createGatewayFetch({ provider, secret: apiKey }, connection),
-  });
+  const fetch = createGatewayFetch({ provider, secret: apiKey }, stepId, onBytes);
+  return VENDORS[provider](model, { apiKey, baseURL: endpoint, fetch });
 }
 
 /**
@@ -107,7 +100,8 @@ export function openModel({ spec, token, endpoint }: VendorAccess, connection: C
  */
 function createGatewayFetch(
   about: { provider: string; secret: string },
-  { stepId, onBytes }: Connection,
+  stepId: string,
+  onBytes: () => void,
 ): typeof globalThis.fetch {
   const { provider, secret } = about;
   return async (input, init) => {
