@@ -13,12 +13,13 @@ import {
   createPathInWorktree,
   loadMessage,
   parseLcov,
+  type Reading,
   reportText,
   textsIn,
   type WrittenFiles,
   watchWritten,
 } from './reports/report.ts';
-import type { Ask, Report, Runner, RunOutput, RunPlace, RunWish } from './runner.ts';
+import type { Ask, Runner, RunOutput, RunPlace, RunWish } from './runner.ts';
 import { testScript } from './runners.ts';
 import {
   type CallChange,
@@ -204,7 +205,7 @@ async function runOnce(
   };
 }
 
-function withFailedBuild(read: Report | null, heading: string, { stdout, stderr }: RunOutput): Report {
+function withFailedBuild(read: Reading | null, heading: string, { stdout, stderr }: RunOutput): Reading {
   const failure = { file: null, message: loadMessage([heading, stdout, stderr].join('\n')) };
   return { cases: [], ...read, loadFailures: [failure, ...(read?.loadFailures ?? [])] };
 }
@@ -261,7 +262,7 @@ export function selectedScript(runner: Runner, script: string, files: readonly s
 }
 
 /** If all tests were skipped, nothing ran: that counts as no tests. */
-function outcomeOf(ended: ProgramEnd, report: Report | null): TestOutcome {
+function outcomeOf(ended: ProgramEnd, report: Reading | null): TestOutcome {
   if (ended.timedOut) return 'timed-out';
   if (isKilled(ended, report)) return 'killed';
   if (report === null) return ended.missing ? 'could-not-run' : 'no-report';
@@ -275,7 +276,7 @@ const SENT: readonly NodeJS.Signals[] = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL
 const SENT_CODES: ReadonlySet<number | null> = new Set(SENT.map((signal) => 128 + constants.signals[signal]));
 
 /** Some reports are written test by test, so a killed run may leave a partial one: it doesn't count. */
-function isKilled({ signal, exitCode }: ProgramEnd, report: Report | null): boolean {
+function isKilled({ signal, exitCode }: ProgramEnd, report: Reading | null): boolean {
   if (signal !== null) return SENT.includes(signal);
   // Some runners exit with the number of failed tests, which may equal such a code.
   const failed = report?.cases.filter(({ outcome }) => outcome === 'failed').length;

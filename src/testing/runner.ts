@@ -1,4 +1,4 @@
-import type { FileCoverage, LoadFailure, RunnerName } from './port.ts';
+import type { LoadFailure, RunnerName } from './port.ts';
 import type { Project } from './project.ts';
 import type { PathInWorktree, Reading } from './reports/report.ts';
 import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
@@ -27,11 +27,6 @@ export interface RunOutput {
   stdout: string;
   stderr: string;
   exitCode: number | null;
-}
-
-export interface Report extends Reading {
-  /** Null or absent: not requested, or not available. */
-  coverage?: FileCoverage[] | null;
 }
 
 /** Runs another script in the worktree with the same environment. Its output is not logged. */
@@ -77,7 +72,7 @@ export interface Runner {
     wish: RunWish,
   ): Promise<{ env: Readonly<Record<string, string>>; measures?: boolean }>;
   /** Null: no report. */
-  read(place: RunPlace, output: RunOutput, script: TestScript, ask: Ask): Promise<Report | null>;
+  read(place: RunPlace, output: RunOutput, script: TestScript, ask: Ask): Promise<Reading | null>;
   /** The readable text of an output line; null: hide the line. If absent, all lines are shown unchanged. */
   line?(line: string): string | null;
   /**

@@ -26,6 +26,8 @@ export function createPathInWorktree(worktree: string): PathInWorktree {
 export interface Reading {
   cases: TestCase[];
   loadFailures: LoadFailure[];
+  /** Null or absent: not requested, or not available. */
+  coverage?: FileCoverage[] | null;
 }
 
 /** The reports that could be read, as one; null: none could. */

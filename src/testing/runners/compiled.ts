@@ -5,7 +5,7 @@ import type { LoadFailure, RunnerName, TestCase } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { junitReports, parseXml, type XmlElement } from '../reports/junit.ts';
 import { caseMessage, loadMessage, type Reading, textsIn, together, withUnexplained } from '../reports/report.ts';
-import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type CallChange, optionsMatching, type RunnerCall } from '../script.ts';
 import { isRunnableTest, isTestOf } from '../test-files.ts';
 
@@ -176,7 +176,7 @@ async function withCompiler(
   { worktree, pathInWorktree }: RunPlace,
   output: RunOutput,
   { error, extensions }: { error: RegExp; extensions: string },
-): Promise<Report | null> {
+): Promise<Reading | null> {
   const errors = output.exitCode === 0 ? new Map<string, string[]>() : compilerErrors(output, error);
   if (reading === null && errors.size === 0 && output.exitCode !== 0) return null;
   const failures = [...errors].map(([path, lines]) => {

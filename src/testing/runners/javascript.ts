@@ -5,7 +5,7 @@ import type { LoadFailure, RunnerName } from '../port.ts';
 import { dependsOn, hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';
 import { createPathInWorktree, lcovIn, loadMessage, type PathInWorktree, type Reading } from '../reports/report.ts';
-import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type CallChange, plainArguments, programNamed, type RunnerCall } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
 
@@ -121,7 +121,7 @@ export async function readLines(
   { folder, pathInWorktree }: RunPlace,
   output: RunOutput,
   { fileOf = pathInWorktree, mayLackEnd = false }: { fileOf?: PathInWorktree; mayLackEnd?: boolean } = {},
-): Promise<Report | null> {
+): Promise<Reading | null> {
   const reading = withPrintedErrors(await linesIn(folder, fileOf, mayLackEnd), output, pathInWorktree);
   return reading === null ? null : { ...reading, coverage: await lcovIn(folder, pathInWorktree) };
 }

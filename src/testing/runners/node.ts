@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { writeReporter } from '../reports/lines.ts';
-import type { PathInWorktree } from '../reports/report.ts';
-import type { Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import type { PathInWorktree, Reading } from '../reports/report.ts';
+import type { Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type Edit, edited, optionsMatching, shellCommands, type TestScript } from '../script.ts';
 import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
 
@@ -41,7 +41,7 @@ export const node: Runner = {
   read: readNode,
 };
 
-async function readNode(place: RunPlace, output: RunOutput, script: TestScript): Promise<Report | null> {
+async function readNode(place: RunPlace, output: RunOutput, script: TestScript): Promise<Reading | null> {
   // With it, Node 20 exits without waiting for its reporters.
   const mayLackEnd = script.text.includes('--test-force-exit');
   return await readLines(place, output, { fileOf: createSourceOf(place), mayLackEnd });

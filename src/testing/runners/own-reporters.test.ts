@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createPathInWorktree } from '../reports/report.ts';
-import type { Report, Runner } from '../runner.ts';
+import { createPathInWorktree, type Reading } from '../reports/report.ts';
+import type { Runner } from '../runner.ts';
 import { testScript } from '../runners.ts';
 import { node } from './node.ts';
 import { jest, vitest } from './own-reporters.ts';
@@ -31,7 +31,7 @@ async function reported(runner: Runner, script: string, use: (reporter: string) 
   return brief(await runner.read(place, { stdout: '', stderr: '', exitCode: 1 }, testScript(script), ask));
 }
 
-function brief(report: Report | null): string[] {
+function brief(report: Reading | null): string[] {
   if (report === null) return ['no report'];
   const said = (message: string | null): string => (message === null ? '' : `: ${message}`);
   return [

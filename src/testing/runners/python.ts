@@ -7,8 +7,8 @@ import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { linesIn } from '../reports/lines.ts';
-import { lcovIn, loadMessage, textsIn } from '../reports/report.ts';
-import type { Ask, Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { lcovIn, loadMessage, type Reading, textsIn } from '../reports/report.ts';
+import type { Ask, Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, type TestScript } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
@@ -76,7 +76,7 @@ export const pytest: Runner = {
 };
 
 /** If a conftest can't be imported, pytest exits without a report. */
-function conftestFailure(output: RunOutput, place: RunPlace): Report | null {
+function conftestFailure(output: RunOutput, place: RunPlace): Reading | null {
   const text = `${output.stderr}\n${output.stdout}`;
   const file =
     /ImportError while loading conftest '(.+)'/.exec(text)?.[1] ??

@@ -5,8 +5,8 @@ import { shellWord } from '../../core/lines.ts';
 import type { LoadFailure } from '../port.ts';
 import { hasFile, type Project } from '../project.ts';
 import { linesIn } from '../reports/lines.ts';
-import { loadMessage, withUnexplained } from '../reports/report.ts';
-import type { Changes, Report, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { loadMessage, type Reading, withUnexplained } from '../reports/report.ts';
+import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { plainArguments, programNamed } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
@@ -84,7 +84,7 @@ function classes(name: 'minitest' | 'test-unit', words: RegExp, task: RegExp): R
 
 const ERROR = /^.*(?:cannot load such file -- |uninitialized constant |\((?:LoadError|NameError|SyntaxError)\)).*$/m;
 
-async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput): Promise<Report | null> {
+async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput): Promise<Reading | null> {
   const reading = await linesIn(folder, pathInWorktree);
   if (reading !== null) return withUnexplained(reading, output);
   const text = `${output.stderr}\n${output.stdout}`;
