@@ -2,7 +2,8 @@ import { chmod, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { addUse, type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
-import type { ModelRound, Provider } from '../models/port.ts';
+import type { Provider } from '../models/port.ts';
+import type { VendorPrompt } from '../models/vendors.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import { type Answer, answerIn, type Conversation, converse, userTurn, withCacheMarks } from './loop.ts';
@@ -47,21 +48,48 @@ export function createBuiltInWriter(
     spec: agent,
     isModel: true,
     writesByItself: false,
-    async write(request) {
-      request.signal.throwIfAborted();
-      const tools = worktreeTools(await openWorktree(request.worktree), request.runTests);
+    async write({ step, system: about, task, runTests, worktree, journal, signal, onProgress, onLine }) {
+      signal.throwIfAborted();
+      const tools = worktreeTools(await openWorktree(worktree), runTests);
+      const { definitions } = tools;
+      const way = `${WAY_OF_WORKING}\n${runTests === undefined ? CANNOT_RUN : CAN_TEST}`;
+      const system = [about, way].filter((text) => text !== '').join('\n\n');
+      const opening = [{ role: 'system', content: system }, userTurn(task)];
       let uses: ModelUse[] = [{ model: agent, calls: 0, usage: NO_USAGE, costUsd: 0 }];
       let metered = true;
+      const call = async (round: number, turns: VendorPrompt, stepId: string): Promise<Answer> => {
+        const reply = await provider.complete({
+          role: 'implementer',
+          system,
+          parts: [{ text: task, repeats: true }],
+          conversation: {
+            tools: definitions,
+            mayCall: true,
+            isWork: true,
+            turnsWith: (mark) => withCacheMarks(turns, mark),
+          },
+          stepId,
+          signal,
+          onProgress,
+          inFolder: (work) => work(worktree),
+        });
+        if (round === 1 && reply.parts === undefined && reply.text.trim() === '')
+          throw new AgentosError({ code: 'reply-empty', provider: agent }, { retry: 'transient' });
+        return { ...answerIn(reply), answered: reply.answered };
+      };
       const ask: Conversation['ask'] = async (round, turns) => {
-        const asked = await answerOf(provider, request, tools.definitions, round, turns);
-        if (asked.replayed) return asked;
+        signal.throwIfAborted();
+        const { value: answer, replayed } = await journal.step(
+          { name: `${step}.${round}`, inputs: { model: agent, tools: definitions, turns: [...opening, ...turns] } },
+          ({ id }) => call(round, turns, id),
+        );
+        if (replayed) return { answer, replayed };
         // Each call by itself: some vendors charge a long one more.
-        const { usage, metered: isMetered } = asked.answer;
+        const { usage, metered: isMetered } = answer;
         uses = addUse(uses, { model: agent, calls: 1, usage, costUsd: isMetered ? costOf(agent, usage) : null });
         metered &&= isMetered;
-        return asked;
+        return { answer, replayed };
       };
-      const { step, signal, onLine } = request;
       const transcript = transcripts === undefined ? undefined : openTranscript(transcripts, mask, { step, agent });
       try {
         const end = await converse({ agent, tools, maxRounds, ask, signal, onLine, transcript, mask });
@@ -72,39 +100,6 @@ export function createBuiltInWriter(
       }
     },
   };
-}
-
-/** The stored answer to this conversation, or one call. */
-async function answerOf(
-  provider: Provider,
-  { step, system: about, task, runTests, worktree, journal, signal, onProgress }: WriteRequest,
-  tools: ToolSet['definitions'],
-  round: number,
-  turns: ReturnType<ModelRound['turnsWith']>,
-): Promise<{ answer: Answer; replayed: boolean }> {
-  const way = `${WAY_OF_WORKING}\n${runTests === undefined ? CANNOT_RUN : CAN_TEST}`;
-  const system = [about, way].filter((text) => text !== '').join('\n\n');
-  const opening = [{ role: 'system', content: system }, userTurn(task)];
-  signal.throwIfAborted();
-  const { value: answer, replayed } = await journal.step<Answer>(
-    { name: `${step}.${round}`, inputs: { model: provider.spec, tools, turns: [...opening, ...turns] } },
-    async ({ id: stepId }) => {
-      const reply = await provider.complete({
-        role: 'implementer',
-        system,
-        parts: [{ text: task, repeats: true }],
-        conversation: { tools, mayCall: true, isWork: true, turnsWith: (mark) => withCacheMarks(turns, mark) },
-        stepId,
-        signal,
-        onProgress,
-        inFolder: (work) => work(worktree),
-      });
-      if (round === 1 && reply.parts === undefined && reply.text.trim() === '')
-        throw new AgentosError({ code: 'reply-empty', provider: provider.spec }, { retry: 'transient' });
-      return { ...answerIn(reply), answered: reply.answered };
-    },
-  );
-  return { answer, replayed };
 }
 
 export function worktreeTools(worktree: Worktree, run?: WriteRequest['runTests']): ToolSet {
@@ -121,7 +116,6 @@ const write = (worktree: Worktree) =>
     description: 'Writes a whole file, new or in place of the old one. Folders that are missing are made.',
     schema: z.object({ path, content: z.string().describe('The whole new content of the file.') }),
     changes: true,
-    about: ({ path }) => path,
     async run({ path: asked, content }) {
       const place = await locate(worktree, asked, 'write');
       const { path, kind } = place;
@@ -145,7 +139,6 @@ const edit = (worktree: Worktree) =>
       all: z.boolean().optional().describe('Replace every occurrence.'),
     }),
     changes: true,
-    about: ({ path }) => path,
     async run({ path: asked, search, replace, all = false }) {
       const place = await locate(worktree, asked, 'write');
       await saveText(place, replaced(await readText(place), search, replace, all));
@@ -174,7 +167,6 @@ const remove = (worktree: Worktree) =>
     description: 'Removes one file. A link is removed, not what it leads to.',
     schema: z.object({ path }),
     changes: true,
-    about: ({ path }) => path,
     async run({ path: asked }) {
       const place = await locate(worktree, asked, 'remove');
       const { path, absolute, kind } = place;

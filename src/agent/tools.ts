@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { untilAborted } from '../core/clock.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
-import { parseJson } from '../core/json.ts';
+import { parseJson, textOf } from '../core/json.ts';
 import { detailOf } from '../core/reason.ts';
 import type { Git } from '../git/git.ts';
 import type { AnswerCall } from '../models/port.ts';
@@ -18,8 +18,8 @@ export interface Tool<Schema extends z.ZodType = z.ZodType> {
   schema: Schema;
   /** It changes files, and is not aborted half way. */
   changes?: true;
-  /** What it works on, for the log. */
-  about(input: z.output<Schema>): string;
+  /** What it works on, for the log; absent: its path. */
+  about?(input: z.output<Schema>): string;
   /** `note`: for the log. */
   run(input: z.output<Schema>): Promise<{ text: string; note?: string }>;
 }
@@ -69,7 +69,7 @@ export function createToolSet(tools: readonly Tool[], directory: string): ToolSe
       const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
       const parsed = tool.schema.safeParse(given);
       if (!parsed.success) return failed(tool.name, detailOf(z.prettifyError(parsed.error)));
-      const line = `${tool.name} ${tool.about(parsed.data)}`;
+      const line = `${tool.name} ${tool.about?.(parsed.data) ?? textOf(given['path']) ?? '.'}`;
       try {
         const running = tool.run(parsed.data);
         const { text, note } = await (tool.changes ? running : untilAborted(signal, running));
@@ -128,7 +128,6 @@ export const list = (files: ReadableFiles) =>
     schema: z.object({
       path: z.string().optional().describe('A folder; without it, the whole repository.'),
     }),
-    about: ({ path = '.' }) => path,
     async run({ path: asked = '.' }) {
       const { path, kind } = await files.locate(asked);
       if (kind !== 'folder') throw new NotDone(kind === 'missing' ? `there is no ${path}` : `${path} is not a folder`);
@@ -177,7 +176,6 @@ export const read = (files: ReadableFiles) =>
       offset: z.number().int().min(1).optional().describe('The first line to show, counted from 1.'),
       limit: z.number().int().min(1).optional().describe(`How many lines to show; at most ${MOST_READ}.`),
     }),
-    about: ({ path }) => path,
     async run({ path: asked, offset = 1, limit = MOST_READ }) {
       const { path, text } = await files.read(asked);
       const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
@@ -284,7 +282,6 @@ export const history = (files: ReadableFiles, git: Git, commit: string) =>
     name: 'history',
     description: `Shows the last commits that changed a file, newest first, at most ${MOST_COMMITS}: hash, date and subject.`,
     schema: z.object({ path: z.string().describe('A file, relative to the root of the repository.') }),
-    about: ({ path }) => path,
     async run({ path: asked }) {
       const { path } = await files.read(asked);
       const format = ['--no-show-signature', '--encoding=UTF-8', '--date=short', '--format=%H %ad %s'];

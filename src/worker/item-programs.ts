@@ -59,12 +59,9 @@ export function createItemPrograms(tools: ItemTools): ItemPrograms {
         const { itemEnvironment } = await import('../git/item-environment.ts');
         const { caches } = paths;
         const own = { env: process.env, home, caches, pass: input.config.passEnvironment, keys: [], git };
-        const agent = createAgentProvider(spec, {
-          ...calling,
-          envIn: (directory) => itemEnvironment({ ...own, worktree: directory, isSetUp: false }),
-          onLine: boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) })),
-        });
-        return agent.complete(request);
+        const onLine = boundedLines((line) => emit({ type: 'output-line', stream: 'stdout', line: mask(line) }));
+        const envIn = (directory: string) => itemEnvironment({ ...own, worktree: directory, isSetUp: false });
+        return createAgentProvider(spec, calling, envIn, onLine).complete(request);
       },
     }),
     async close() {

@@ -47,34 +47,32 @@ export function createAgentWriter(spec: AgentSpec, options: AgentOptions): Write
   };
 }
 
-interface AgentProviderOptions extends AgentOptions {
-  /** The environment of the agent in this folder. */
-  envIn: (directory: string) => Promise<Readonly<Record<string, string>>>;
-  onLine: (line: string) => void;
-}
-
-/** A command-line agent that reads the repository and answers: its final message is the reply. */
-export function createAgentProvider(spec: AgentSpec, options: AgentProviderOptions): Provider {
+/**
+ * A command-line agent that reads the repository and answers: its final message is the reply. `envIn`: its environment in this
+ * folder.
+ */
+export function createAgentProvider(
+  spec: AgentSpec,
+  options: Omit<AgentOptions, 'env'>,
+  envIn: (directory: string) => Promise<Readonly<Record<string, string>>>,
+  onLine: (line: string) => void,
+): Provider {
   return {
     spec: spec.text,
     isModel: true,
     complete: ({ system, parts, stepId, signal, onProgress, inFolder }) =>
       inFolder(async (worktree) => {
-        const env = await options.envIn(worktree);
-        const { text, ...used } = await callAgent(
-          spec,
-          { ...options, env },
-          {
-            may: 'read',
-            step: stepId.replace(/#.*$/, ''),
-            worktree,
-            system,
-            task: promptText([...parts, { text: READS }]),
-            signal,
-            onLine: options.onLine,
-            onProgress: () => onProgress?.({ outputChars: 0 }),
-          },
-        );
+        const own = { ...options, env: await envIn(worktree) };
+        const { text, ...used } = await callAgent(spec, own, {
+          may: 'read',
+          step: stepId.replace(/#.*$/, ''),
+          worktree,
+          system,
+          task: promptText([...parts, { text: READS }]),
+          signal,
+          onLine,
+          onProgress: () => onProgress?.({ outputChars: 0 }),
+        });
         if (text === '') throw new AgentosError({ code: 'reply-empty', provider: spec.text }, { retry: 'transient' });
         return { text, asked: spec.text, substituted: false, ...used };
       }),
@@ -236,28 +234,22 @@ async function holdDialogue(
   }
 }
 
-interface Listener {
-  onLine: (line: string, stream: 'stdout' | 'stderr') => void;
-  /** It printed at least one event. */
-  began: boolean;
-  /** The last lines that are not events. */
-  stray: string[];
-}
-
 /** Lines of standard output that are JSON objects are events; all other lines go to the log. */
 function createListener(
   reader: EventReader,
   log: (line: string) => void,
   transcript: Transcript | undefined,
   { worktree, may }: Pick<AgentCall, 'worktree' | 'may'>,
-): Listener {
+) {
   const linesOf = createActionLines(logLinesOf);
   // What a reader says may be its reply, which does not belong in the log.
   const isLogged = ({ type }: AgentAction): boolean => may === 'write' || (type !== 'text' && type !== 'piece');
-  const listener: Listener = {
+  const listener = {
+    /** It printed at least one event. */
     began: false,
-    stray: [],
-    onLine(line, stream) {
+    /** The last lines that are not events. */
+    stray: [] as string[],
+    onLine(line: string, stream: 'stdout' | 'stderr') {
       const event = stream === 'stdout' && line.startsWith('{') ? parseJson(line) : null;
       if (event !== null) {
         listener.began = true;
@@ -280,7 +272,7 @@ function failed(
   spec: AgentSpec,
   { exitCode, signal, missing: neverRan }: ProgramEnd,
   verdict: EventReader['verdict'],
-  { began, stray }: Listener,
+  { began, stray }: ReturnType<typeof createListener>,
   { mask, permanentExits }: { mask: (text: string) => string; permanentExits: ReadonlySet<number> },
 ): AgentosError {
   // For a command, the shell says what is missing.
