@@ -2,7 +2,7 @@ import { chmod, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { addUse, type ModelUse, NO_USAGE, type Usage } from '../core/money.ts';
-import type { Provider } from '../models/port.ts';
+import { type Provider, promptText } from '../models/port.ts';
 import type { VendorPrompt } from '../models/vendors.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
@@ -53,7 +53,7 @@ export function createBuiltInWriter(
       const tools = worktreeTools(await openWorktree(worktree), runTests);
       const { definitions } = tools;
       const way = `${WAY_OF_WORKING}\n${runTests === undefined ? CANNOT_RUN : CAN_TEST}`;
-      const system = [about, way].filter((text) => text !== '').join('\n\n');
+      const system = promptText([{ text: about }, { text: way }]);
       const opening = [{ role: 'system', content: system }, userTurn(task)];
       let uses: ModelUse[] = [{ model: agent, calls: 0, usage: NO_USAGE, costUsd: 0 }];
       let metered = true;

@@ -93,9 +93,8 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
   const { maxRounds, maxTokens, mask } = options;
   const { withholds, spec: agent, parts, ask, signal, onLine } = question;
   const judged = withholds ? promptText(parts.filter(({ repeats }) => repeats !== true)) : '';
-  const system = [question.system, MAY_LOOK, withholds ? THEN.review : THEN.answer]
-    .filter((text) => text !== '')
-    .join('\n\n');
+  const then = withholds ? THEN.review : THEN.answer;
+  const system = promptText([{ text: question.system }, { text: MAY_LOOK }, { text: then }]);
   let opening: PromptPart[] = parts;
   let phase: 'first' | 'looking' | 'answering' = 'first';
   /** The last reply, unchanged. */
@@ -120,7 +119,7 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
     const isUsedUp = round + 1 >= maxRounds || tokens >= maxTokens || chars >= MOST_CHARS;
     phase = calls === 0 || isUsedUp ? 'answering' : 'looking';
     if (phase === 'looking') return 'continue';
-    return { say: [judged, NO_MORE_TOOLS].filter((text) => text !== '').join('\n\n') };
+    return { say: promptText([{ text: judged }, { text: NO_MORE_TOOLS }]) };
   };
   await converse({ agent, tools, maxRounds, ask: answerOf, next, signal, onLine, mask });
   return last;

@@ -11,46 +11,40 @@ const MOST_CHARS = 50_000;
  * Replaces `npm run x`, `pnpm x`, `yarn x` and the like by the script's text, with its `prex` script in front, so that the
  * test runner inside becomes visible. Anything that can't be resolved stays unchanged.
  */
-export function withScriptsExpanded(script: string, scripts: Scripts): string {
-  return expanded(script, { scripts, read: { chars: 0 } }, 0);
-}
-
-interface Expansion {
-  scripts: Scripts;
+export function withScriptsExpanded(command: string, scripts: Scripts): string {
   /** The length of all scripts that were read so far. */
-  read: { chars: number };
-}
+  let chars = 0;
+  return expanded(command, 0);
 
-function expanded(script: string, expansion: Expansion, depth: number): string {
-  const { scripts, read } = expansion;
-  read.chars += script.length;
-  if (depth >= MAX_DEPTH || read.chars > MOST_CHARS) return script;
-  const edits = shellCommands(script).flatMap((words) => {
+  function expanded(script: string, depth: number): string {
+    chars += script.length;
+    if (depth >= MAX_DEPTH || chars > MOST_CHARS) return script;
+    const edits = shellCommands(script).flatMap((words) => {
+      const text = replacement(script, words, depth + 1);
+      const [start, end] = [words[0]?.start ?? 0, words.at(-1)?.end ?? 0];
+      return text === null ? [] : [{ start, end, text }];
+    });
+    return edited(script, edits);
+  }
+
+  /** Null: the command starts no script that is known. */
+  function replacement(script: string, words: ShellCommand, depth: number): string | null {
+    const settings = exported(script, words);
     const several = severalScripts(words.slice(programAt(words)), scripts);
-    if (several !== null) {
-      const calls = several.map((name) => `(${expanded(`npm run ${name}`, expansion, depth + 1)})`);
-      const text = exported(script, words) + calls.join(' && ');
-      return [{ start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0, text }];
-    }
+    if (several !== null)
+      return settings + several.map((name) => `(${expanded(`npm run ${name}`, depth)})`).join(' && ');
     const call = scriptCall(script, words, scripts);
-    if (call === null) return [];
-    const before = scripts[`pre${call.name}`];
-    const body = `${scripts[call.name] ?? ''}${call.rest === '' ? '' : ` ${call.rest}`}`;
-    const inside = expanded(body, expansion, depth + 1);
+    if (call === null) return null;
+    const { name, wrapper, rest } = call;
+    const before = scripts[`pre${name}`];
+    const inside = expanded(`${scripts[name] ?? ''}${rest === '' ? '' : ` ${rest}`}`, depth);
     // The wrapper covers the whole script; it can't be put in front of one of several commands.
-    if (call.wrapper !== '' && shellCommands(inside).length > 1) return [];
-    const text = [
-      exported(script, words),
-      before === undefined ? '' : `(${expanded(before, expansion, depth + 1)}) && `,
-      call.wrapper,
-      inside,
-    ].join('');
-    const start = words[0]?.start ?? 0;
-    const end = words.at(-1)?.end ?? start;
-    const isAlone = (start === 0 && end === script.length) || shellCommands(text).length <= 1;
-    return [{ start, end, text: isAlone ? text : `(${text})` }];
-  });
-  return edited(script, edits);
+    if (wrapper !== '' && shellCommands(inside).length > 1) return null;
+    const first = before === undefined ? '' : `(${expanded(before, depth)}) && `;
+    const text = [settings, first, wrapper, inside].join('');
+    const isWhole = words[0]?.start === 0 && words.at(-1)?.end === script.length;
+    return isWhole || shellCommands(text).length <= 1 ? text : `(${text})`;
+  }
 }
 
 /** Where the program is, after the assignments in front of it. */
@@ -103,20 +97,16 @@ function namesMatching(pattern: string, scripts: Scripts): string[] {
   }
 }
 
-interface ScriptCall {
-  name: string;
-  /** A coverage tool in front of it, as written (`c8 --100 `); mostly empty. */
-  wrapper: string;
-  /** Further arguments, as written. */
-  rest: string;
-}
-
 const MANAGERS = new Set(['npm', 'pnpm', 'yarn', 'bun']);
 const COVERAGE = /^(?:c8|nyc)$/;
 const RUN = new Set(['run', 'run-script']);
 const QUIET = new Set(['-s', '--silent', '--quiet']);
 
-function scriptCall(script: string, words: ShellCommand, scripts: Scripts): ScriptCall | null {
+/**
+ * The script that a package manager runs, with further arguments as written. `wrapper`: a coverage tool in front of it, as written
+ * (`c8 --100 `); mostly empty.
+ */
+function scriptCall(script: string, words: ShellCommand, scripts: Scripts) {
   const begin = programAt(words);
   const isWrapped = COVERAGE.test(words[begin]?.text ?? '');
   const first = isWrapped ? words.findIndex(({ text }, at) => at > begin && MANAGERS.has(text)) : begin;
