@@ -95,7 +95,7 @@ async function knowsCoverage({ text, calls }: TestScript, ask: Ask): Promise<boo
 }
 
 const PROBE_TIMEOUT_MS = 30_000;
-const ENVIRONMENTS = ['.venv/bin/python', 'venv/bin/python', '.venv/Scripts/python.exe', 'venv/Scripts/python.exe'];
+const ENVIRONMENTS = ['.venv/bin/python', 'venv/bin/python'];
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -104,33 +104,26 @@ type Environment = Readonly<Record<string, string>>;
  * plain `pytest`.
  */
 async function pytestCommand(directory: string, _: Project, env: Environment): Promise<string> {
-  for (const python of ENVIRONMENTS) {
-    if (existsSync(join(directory, python)) && (await hasModule('pytest', join(directory, python), directory, env)))
-      return `${shellWord(python)} -m pytest`;
-  }
-  for (const tool of ['uv', 'poetry']) {
+  for (const python of ENVIRONMENTS)
+    if (await hasPytest(join(directory, python), directory, env)) return `${shellWord(python)} -m pytest`;
+  for (const tool of ['uv', 'poetry'])
     if (existsSync(join(directory, `${tool}.lock`)) && (await findProgram(tool, env.PATH)) !== null)
       return `${tool} run pytest`;
-  }
-  for (const python of ['python3', 'python']) {
-    if ((await findProgram(python, env.PATH)) !== null && (await hasModule('pytest', python, directory, env)))
-      return `${python} -m pytest`;
-  }
+  for (const python of ['python3', 'python']) if (await hasPytest(python, directory, env)) return `${python} -m pytest`;
   return 'pytest';
+}
+
+async function hasPytest(python: string, cwd: string, env: Environment): Promise<boolean> {
+  const command = [python, '-c', 'import pytest'];
+  const { signal } = new AbortController();
+  const { exitCode } = await runProgram({ command, cwd, env, signal, timeoutMs: PROBE_TIMEOUT_MS });
+  return exitCode === 0;
 }
 
 /** The Python of the worktree's virtual environment, or the one on PATH. */
 async function pythonFor(directory: string, env: Environment): Promise<string> {
   const own = ENVIRONMENTS.find((python) => existsSync(join(directory, python)));
-  if (own !== undefined) return shellWord(own);
-  return (await findProgram('python3', env.PATH)) === null ? 'python' : 'python3';
-}
-
-async function hasModule(module: string, python: string, cwd: string, env: Environment): Promise<boolean> {
-  const command = [python, '-c', `import ${module}`];
-  const { signal } = new AbortController();
-  const ended = await runProgram({ command, cwd, env, signal, timeoutMs: PROBE_TIMEOUT_MS });
-  return ended.exitCode === 0;
+  return own ?? ((await findProgram('python3', env.PATH)) === null ? 'python' : 'python3');
 }
 
 /** The last line of a traceback. A heading such as `ImportError while importing` has no colon and doesn't match. */
