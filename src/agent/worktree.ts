@@ -1,5 +1,5 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { withoutSecrets } from '../core/keys.ts';
 import { isInside } from '../core/paths.ts';
@@ -47,7 +47,7 @@ export async function locate(worktree: Worktree, asked: string, purpose: Purpose
   const named = path === '.' ? [] : path.split('/');
   try {
     const walked = await walk(worktree.root, named, purpose);
-    const real = relative(worktree.root, walked.absolute).split(sep).join('/');
+    const real = relative(worktree.root, walked.absolute);
     return { path, ...walked, secret: isSecret(path) || isSecret(real) };
   } catch (error) {
     const code = systemCode(error);
@@ -123,7 +123,7 @@ async function walk(
     const target = await realpath(next).catch(() => null);
     if (target === null) throw new NotDone(`${shown} is a link that leads nowhere`);
     if (!isInside(root, target)) throw new NotDone(`${shown} is a link out of the repository`);
-    refuseForbidden(relative(root, target).split(sep), purpose);
+    refuseForbidden(relative(root, target).split('/'), purpose);
     absolute = target;
     kind = await kindOf(target);
   }

@@ -94,7 +94,7 @@ export interface TestScript {
 
 /**
  * If the word at `at` starts this runner: the index of the last word of its name, else null. `names` are the words of the
- * command as program names: without folders and `.exe`, and with the package's name for a file in node_modules.
+ * command as program names: without folders, and with the package's name for a file in node_modules.
  */
 export type HeadAt = (names: readonly string[], at: number) => number | null;
 
@@ -155,7 +155,7 @@ export function runnerCalls(script: string, runners: readonly { name: RunnerName
 /** Drops the folder; a file in node_modules gets the name of its package. */
 function programName(path: string): string {
   const [, owner] = /(?:^|\/)node_modules\/([^.@/][^/]*)\/.+\.[cm]?js$/.exec(path) ?? [];
-  return owner ?? basename(path).replace(/\.(cmd|exe)$/, '');
+  return owner ?? basename(path);
 }
 
 /**

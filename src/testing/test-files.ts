@@ -78,7 +78,7 @@ export function mayHoldTests(path: string): boolean {
 export function createIsTestFile(patterns: readonly string[]): (path: string) => boolean {
   const globs = patterns.map((pattern) => pattern.replace(/^\.\//, '').replace(/\/$/, '/**'));
   return (path) => {
-    const parts = path.replaceAll('\\', '/').replace(/^\.\//, '').split('/');
+    const parts = path.replace(/^\.\//, '').split('/');
     const name = parts.at(-1) ?? '';
     if (parts.slice(0, -1).some((part) => FOLDERS.has(part) || TEST_PROJECT.test(part))) return true;
     if (NAMES.some((pattern) => pattern.test(name)) || isRunnableTest(parts.join('/'))) return true;

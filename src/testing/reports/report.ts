@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { glob, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withoutSequences } from '../../core/lines.ts';
 import { isInside } from '../../core/paths.ts';
@@ -16,7 +16,7 @@ export function createPathInWorktree(worktree: string): PathInWorktree {
     const plain = path.startsWith('file:') ? fileURLToPath(path) : path;
     for (const root of roots) {
       const absolute = isAbsolute(plain) ? plain : resolve(root, plain);
-      if (isInside(root, absolute)) return relative(root, absolute).split(sep).join('/');
+      if (isInside(root, absolute)) return relative(root, absolute);
     }
     return null;
   };

@@ -89,7 +89,7 @@ async function withOtherTargets(known: LoadFailure[], { calls }: TestScript, ask
 }
 
 /** A test binary, with the path of its source in its package; or the doc tests of a crate. */
-const TARGET = /^\s+(?:Running (?:unittests )?(\S.*?) \((.+?)(?:-[\da-f]+)?(?:\.exe)?\)|Doc-tests (\S+))$/;
+const TARGET = /^\s+(?:Running (?:unittests )?(\S.*?) \((.+?)(?:-[\da-f]+)?\)|Doc-tests (\S+))$/;
 
 /** Reads the merged output of `cargo test`. Null if it contains neither compiler errors nor tests. */
 export function parseLibtest(output: string, fileOf: (source: string) => string | null): Reading | null {
@@ -98,8 +98,8 @@ export function parseLibtest(output: string, fileOf: (source: string) => string 
   const reading: Reading = { cases: [], loadFailures: parseCompileErrors(lines.slice(0, starts[0])) };
   for (const [at, start] of starts.entries()) {
     const [, source, binary, documented] = TARGET.exec(lines[start] ?? '') ?? [];
-    const file = source === undefined ? null : fileOf(source.replaceAll('\\', '/'));
-    const crate = documented ?? binary?.split(/[/\\]/).at(-1) ?? '';
+    const file = source === undefined ? null : fileOf(source);
+    const crate = documented ?? binary?.split('/').at(-1) ?? '';
     readTarget(lines.slice(start + 1, starts[at + 1]), file, crate, reading);
   }
   return starts.length === 0 && reading.loadFailures.length === 0 ? null : reading;
@@ -117,7 +117,7 @@ export function parseCompileErrors(lines: readonly string[]): LoadFailure[] {
     } else if (/^(\s*$|error|warning)/.test(line)) current = null;
     if (current === null) continue;
     current.lines.push(line);
-    current.file ??= /^\s+--> (.+?):\d+:\d+$/.exec(line)?.[1]?.replaceAll('\\', '/') ?? null;
+    current.file ??= /^\s+--> (.+?):\d+:\d+$/.exec(line)?.[1] ?? null;
   }
   if (errors.length === 0) return [{ file: null, message: loadMessage(lines.join('\n')) }];
   return [...Map.groupBy(errors, ({ file }) => file)].map(([file, found]) => ({
