@@ -6,7 +6,7 @@ import { type Provider, promptText } from '../models/port.ts';
 import type { VendorPrompt } from '../models/vendors.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
-import { type Answer, answerIn, type Conversation, converse, userTurn, withCacheMarks } from './loop.ts';
+import { type Answer, answerIn, type Conversation, converse, userTurn } from './loop.ts';
 import type { WriteRequest, Writer } from './port.ts';
 import { createToolSet, list, NotDone, read, search, type Tool, type ToolSet, toolOf } from './tools.ts';
 import { openTranscript } from './transcript.ts';
@@ -62,12 +62,7 @@ export function createBuiltInWriter(
           role: 'implementer',
           system,
           parts: [{ text: task, repeats: true }],
-          conversation: {
-            tools: definitions,
-            mayCall: true,
-            isWork: true,
-            turnsWith: (mark) => withCacheMarks(turns, mark),
-          },
+          conversation: { tools: definitions, mayCall: true, isWork: true, turns },
           stepId,
           signal,
           onProgress,

@@ -2,9 +2,8 @@ import { AgentosError } from '../core/errors.ts';
 import type { Git } from '../git/git.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { type PromptPart, promptText } from '../models/port.ts';
-import type { VendorMarks } from '../models/vendors.ts';
 import { holdsKey, isSecret } from '../prompts/context/secrets.ts';
-import { answerIn, type Conversation, converse, withCacheMarks } from './loop.ts';
+import { answerIn, type Conversation, converse } from './loop.ts';
 import type { Explore, ExploredQuestion, ExploringReply } from './port.ts';
 import {
   createToolSet,
@@ -101,11 +100,7 @@ async function explored(options: ExploreOptions, question: ExploredQuestion, too
   let last = '';
 
   const answerOf: Conversation['ask'] = async (round, turns) => {
-    const conversation = {
-      tools: tools.definitions,
-      mayCall: phase !== 'answering',
-      turnsWith: (mark: VendorMarks | undefined) => withCacheMarks(turns, mark),
-    };
+    const conversation = { tools: tools.definitions, mayCall: phase !== 'answering', turns };
     const mayEnd = phase !== 'looking' || judged === '';
     const { replayed, ...reply } = await ask({ round, system, parts: opening, conversation, mayEnd });
     last = reply.text;

@@ -2,7 +2,7 @@ import { AgentosError } from '../core/errors.ts';
 import { detailOf } from '../core/reason.ts';
 import type { AnswerCall, AnswerPart, ModelReply } from '../models/port.ts';
 import { truncated } from '../models/vendor.ts';
-import type { VendorMarks, VendorPrompt } from '../models/vendors.ts';
+import type { VendorPrompt } from '../models/vendors.ts';
 import { argumentsOf, failed, type ToolResult, type ToolSet } from './tools.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -60,7 +60,7 @@ export async function converse(conversation: Conversation): Promise<Pick<ModelRe
   let tokens = 0;
 
   for (let round = 1; round <= maxRounds; round++) {
-    const { answer, replayed } = await ask(round, turns);
+    const { answer, replayed } = await ask(round, [...turns]);
     tokens += answer.usage.inputTokens + answer.usage.outputTokens;
     const say = (line: string): void => {
       if (!replayed) onLine(detailOf(mask(line)));
@@ -157,14 +157,4 @@ function resultsTurn(results: readonly { call: AnswerCall; result: Pick<ToolResu
       output: { type: ok ? 'text' : 'error-text', value: text },
     })),
   };
-}
-
-/** The vendor with cache marks accepts four; the opening has two. */
-const MOST_MARKS = 2;
-
-/** Asks the vendor to cache what was sent so far: the next calls start with the last turns. */
-export function withCacheMarks(turns: VendorPrompt, mark: VendorMarks | undefined): VendorPrompt {
-  if (mark === undefined) return turns;
-  const marked = [...turns.keys()].filter((index) => turns[index]?.role !== 'assistant').slice(-MOST_MARKS);
-  return turns.map((turn, index) => (marked.includes(index) ? { ...turn, providerOptions: mark } : turn));
 }

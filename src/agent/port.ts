@@ -7,8 +7,6 @@ export type WritingPhase = 'tests' | 'code';
 export interface WriteRequest {
   /** The step's name, e.g. `tests-1`, `code-2`. */
   step: string;
-  /** Stable over restarts. */
-  stepId: string;
   /** The folder in which files may be changed. */
   worktree: string;
   system: string;

@@ -19,8 +19,8 @@ export interface ModelRound {
   tools: readonly VendorTool[];
   /** False: the tools are listed only because earlier turns called them. */
   mayCall: boolean;
-  /** The turns since the opening; the mark goes on what the vendor should cache. */
-  turnsWith: (cacheMark: VendorMarks | undefined) => VendorPrompt;
+  /** Since the opening. */
+  turns: VendorPrompt;
   /** Takes an answer that is empty or cut off, which is an error otherwise. */
   isWork?: boolean;
 }

@@ -86,7 +86,7 @@ async function readAnswer(
   const tools = conversation?.tools ?? [];
   const { stream } = await model.doStream({
     ...options,
-    prompt: [...openingOf(request, cacheMark), ...(conversation?.turnsWith(cacheMark) ?? [])],
+    prompt: promptOf(request, cacheMark),
     ...(tools.length === 0 ? {} : { tools: [...tools] }),
     ...(tools.length === 0 || mayCall(request) ? {} : { toolChoice: { type: 'none' } }),
     abortSignal: signal,
@@ -147,8 +147,14 @@ async function readAnswer(
   throw brokenOff(provider);
 }
 
-/** One text; or its parts, if the vendor wants a mark on the last one that repeats. */
-function openingOf({ system, parts }: ModelRequest, mark: VendorMarks | undefined): VendorPrompt {
+/** The vendor with cache marks accepts four; the opening has two. */
+const LATER_MARKS = 2;
+
+/**
+ * The parts as one text; or apart, with a mark on the last one that repeats, if the vendor wants it. The last turns are marked
+ * too, because the next calls start with them.
+ */
+function promptOf({ system, parts, conversation }: ModelRequest, mark: VendorMarks | undefined): VendorPrompt {
   const marked = mark === undefined ? {} : { providerOptions: mark };
   const pieces = mark === undefined ? [{ text: promptText(parts) }] : parts.filter(({ text }) => text !== '');
   const lastRepeating = pieces.findLastIndex((part) => 'repeats' in part && part.repeats === true);
@@ -158,7 +164,10 @@ function openingOf({ system, parts }: ModelRequest, mark: VendorMarks | undefine
     ...(index === lastRepeating ? marked : {}),
   }));
   const instructions: VendorPrompt = system === '' ? [] : [{ role: 'system', content: system, ...marked }];
-  return [...instructions, { role: 'user', content }];
+  const later = conversation?.turns ?? [];
+  const last = later.filter(({ role }) => role !== 'assistant').slice(-LATER_MARKS);
+  const turns = later.map((turn) => (last.includes(turn) ? { ...turn, ...marked } : turn));
+  return [...instructions, { role: 'user', content }, ...turns];
 }
 
 function meter({ inputTokens: input, outputTokens: output }: FinishPart['usage']): Pick<Answer, 'usage' | 'metered'> {

@@ -128,8 +128,8 @@ export function createItem(parts: ItemParts) {
     const askOnce = async (asked: ExploringCall): Promise<StoredAnswer & { replayed: boolean }> => {
       // The first question has the same key with and without tools.
       const isFirst = asked.round === 1;
-      const { tools, mayCall, turnsWith } = asked.conversation ?? {};
-      const said = isFirst ? {} : { tools, mayCall, turns: turnsWith?.(undefined) };
+      const { tools, mayCall, turns } = asked.conversation ?? {};
+      const said = isFirst ? {} : { tools, mayCall, turns };
       const name = isFirst ? call.step : `${call.step}.${asked.round}`;
       const inputs = { model, prompt: isFirst ? first : promptOf(asked), ...said };
       const { value, replayed } = await checkout.checked(() =>

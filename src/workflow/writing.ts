@@ -62,7 +62,7 @@ export function createWriterCalls(context: WorktreeContext, tests: Tests | null)
     start: string,
     task: string,
   ): Promise<WriteReply & { tree: string }> => {
-    const run = async ({ id: stepId, earlierStarts }: StepContext): Promise<WriteReply & { tree: string }> => {
+    const run = async ({ earlierStarts }: StepContext): Promise<WriteReply & { tree: string }> => {
       // An agent that was killed continues with the files it has, if the worktree is still there; other writers start over.
       const continues = writer.writesByItself && earlierStarts > 0 && !context.isNewWorktree;
       if (!continues) await worktree.restore(start);
@@ -71,7 +71,6 @@ export function createWriterCalls(context: WorktreeContext, tests: Tests | null)
         const startedAt = context.clock.now();
         const reply = await writer.write({
           step,
-          stepId,
           worktree: worktree.directory,
           system,
           task,

@@ -78,7 +78,7 @@ async function ask(format: { provider: string; model: string }, ask: Ask): Promi
     stepId: 'draft#1',
     signal: ask.signal ?? new AbortController().signal,
     inFolder: () => expect.unreachable('a vendor is no program'),
-    ...(ask.tools === undefined ? {} : { conversation: { tools: ask.tools, mayCall: true, turnsWith: () => [] } }),
+    ...(ask.tools === undefined ? {} : { conversation: { tools: ask.tools, mayCall: true, turns: [] } }),
     ...(ask.onProgress === undefined ? {} : { onProgress: ask.onProgress }),
   });
 }

@@ -81,7 +81,6 @@ async function approvedDesign(id: string): Promise<string> {
 async function write(worktree: string, lld: string, id: string, phase: WritingPhase, round: number): Promise<string> {
   const { text, costUsd } = await createOfflineWriter().write({
     step: `${phase}-${round}`,
-    stepId: `${phase}#${round}`,
     worktree,
     system: '',
     task: tagged('lld', lld),

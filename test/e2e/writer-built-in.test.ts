@@ -74,7 +74,6 @@ async function scene(spec: string, script: Script, vendorOptions: VendorOptions 
       };
       return createBuiltInWriter(createVendorProvider(all), all).write({
         step: 'code-1',
-        stepId: 'code-1#outer',
         worktree: repository.root,
         system: 'You write code.',
         task: 'Make the answer 43.',

@@ -25,7 +25,6 @@ export function startWriting(writer: Writer, told: Told): Writing {
   let signs = 0;
   const reply = writer.write({
     step: 'code-1',
-    stepId: 'code-1#1',
     worktree: told.worktree,
     system: told.system ?? 'You write code.',
     task: told.task ?? 'Do what the LLD says.',

@@ -249,7 +249,7 @@ function createListener(
     began: false,
     /** The last lines that are not events. */
     stray: [] as string[],
-    onLine(line: string, stream: 'stdout' | 'stderr') {
+    onLine: (line: string, stream: 'stdout' | 'stderr'): void => {
       const event = stream === 'stdout' && line.startsWith('{') ? parseJson(line) : null;
       if (event !== null) {
         listener.began = true;
