@@ -1,12 +1,9 @@
 import { createTwoFilesPatch } from 'diff';
-import { describeDecision } from '../documents/decision.ts';
 import type { DocumentFinding } from '../documents/finding.ts';
 import { dispute, disputesIn, formatLedger, type Ledger, openFindings } from '../documents/ledger.ts';
-import { withGuards } from '../documents/lld/document.ts';
-import { foldResolvedQuestions, openQuestions } from '../documents/questions.ts';
 import { unusableReview } from '../documents/review/reader.ts';
 import { readEdits } from '../documents/revise/edits.ts';
-import { type DocumentForm, documentFromReply, isAlreadyDone } from '../documents/revise/reply.ts';
+import { type DocumentForm, documentFromReply } from '../documents/revise/reply.ts';
 import { reviseDraft, saysNoChange } from '../documents/revise/revision.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
 import type { ItemContext } from './item.ts';
@@ -14,11 +11,11 @@ import type { Lineage } from './lineage.ts';
 import {
   askedAgain,
   type CheckedText,
-  type DocumentPhase,
   type LoopOptions,
   type ReviewAgain,
   type ReviewInput,
   type ReviewOutcome,
+  type ReviewSubject,
   type Revised,
   reviewLoop,
   reviewStep,
@@ -138,38 +135,27 @@ function changes(before: string, after: string): string {
 
 const MAX_REPAIRS_PER_ROUND = 2;
 
-export interface DocumentReview extends LoopOptions {
+export interface DocumentReview extends LoopOptions, Pick<ReviewSubject, 'weigh'> {
   form: DocumentForm;
   questions: Omit<ReturnType<typeof createDocumentQuestions>, 'draft'>;
   check: (draft: string) => CheckResult | Promise<CheckResult>;
-  weigh?: DocumentPhase['weigh'];
   /** Gets one draft and one verdict per round. */
   lineage: { add(...version: Parameters<Lineage['add']>): Promise<unknown> };
 }
 
 /** Takes a draft through the review loop, with mechanical checks before each review. */
 export function reviewDocument(firstDraft: string, review: DocumentReview): Promise<ReviewOutcome> {
-  const { questions, lineage } = review;
+  const { questions, lineage, weigh } = review;
   let last: CheckResult = { findings: [], coverage: '' };
   return reviewLoop(
     firstDraft,
     {
-      document: {
-        async check(draft, round) {
-          const checked = await repairUntilClean(draft, round, review);
-          last = checked;
-          await lineage.add('draft', checked.text);
-          return checked;
-        },
-        openQuestions,
-        blockingTier: (draft) => (isAlreadyDone(draft) ? 2 : 1),
-        weigh: review.weigh,
-        settle: (draft, said) => withGuards(foldResolvedQuestions(draft, said.openQuestions), said),
-        approve: (draft, decision) => {
-          const answer = describeDecision(decision);
-          const answers = openQuestions(draft).map((question) => ({ question, answer }));
-          return foldResolvedQuestions(draft, answers);
-        },
+      weigh,
+      async check(draft, round) {
+        const checked = await repairUntilClean(draft, round, review);
+        last = checked;
+        await lineage.add('draft', checked.text);
+        return checked;
       },
       review: (input, again) => questions.review(input, last, again),
       async onReview(text) {

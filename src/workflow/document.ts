@@ -12,7 +12,7 @@ import { createDecider } from './decide.ts';
 import { type CheckResult, createDocumentQuestions, type DocumentSubject, reviewDocument } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { createLineage, type Lineage, nextVersionNumber, versionName } from './lineage.ts';
-import type { DocumentPhase } from './review.ts';
+import type { Weigh } from './review.ts';
 
 /** The repository as a document needs it. */
 export interface DocumentRepository {
@@ -103,7 +103,7 @@ export async function approvedDocument<More>(
 }
 
 /** Only a reviewer that can look at the code has to prove its findings. */
-export function evidenceRule(item: ItemContext, base: BaseCommit, input: string): DocumentPhase['weigh'] {
+export function evidenceRule(item: ItemContext, base: BaseCommit, input: string): Weigh {
   return async (review, draft) => {
     const reviewer = item.provider('reviewer', item.models.last('reviewer'));
     const canLook = item.explore !== null && reviewer.takesTools === true;
@@ -194,18 +194,11 @@ function citationsIn(text: string): { path: string; line: number | null }[] {
   );
 }
 
-export interface Weighed {
-  /** With a mark on the findings that hold nothing back. */
-  review: Review;
-  /** Findings that cite what is not there. */
-  wrong: string[];
-}
-
 /**
- * A finding of Tier 1 or 2 has to name what it rests on; one that names nothing, or only what is not there, is a suggestion.
- * The verdict and the tiers stay what the document says. `known`: texts that may name files that are still to be made.
+ * A finding of Tier 1 or 2 has to name what it rests on; one that names nothing, or only what is not there, is marked as a
+ * suggestion. The verdict and the tiers stay what the document says. `known`: texts that may name files still to be made.
  */
-export async function weighEvidence(review: Review, tree: CitedTree, known: readonly string[]): Promise<Weighed> {
+export async function weighEvidence(review: Review, tree: CitedTree, known: readonly string[]): ReturnType<Weigh> {
   const wrong: string[] = [];
   const weigh = async (finding: Finding): Promise<Finding> => {
     if (finding.tier === 3 || review.verdict === 'APPROVED') return finding;

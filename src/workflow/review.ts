@@ -1,16 +1,20 @@
-import { type Decision, recordDecision } from '../documents/decision.ts';
+import { type Decision, describeDecision, recordDecision } from '../documents/decision.ts';
 import { emptyLedger, type Ledger, openFindings, recordReview, stuck } from '../documents/ledger.ts';
+import { withGuards } from '../documents/lld/document.ts';
+import { foldResolvedQuestions, openQuestions } from '../documents/questions.ts';
 import { type Review, readReview } from '../documents/review/reader.ts';
+import { isAlreadyDone } from '../documents/revise/reply.ts';
 import type { Prompts } from '../prompts/prompts.ts';
 import { tagged, taggedList } from '../prompts/tags.ts';
 import type { Decider } from './decide.ts';
-import type { Weighed } from './document.ts';
 import type { ItemContext } from './item.ts';
 
 /** What is reviewed: a document, or a change to code. Each question to a model is one durable step. */
 export interface ReviewSubject {
-  /** Absent for code. */
-  document?: DocumentPhase;
+  /** Only for a document: checks a draft, and has its errors repaired. Its open questions block an approval. */
+  check?(draft: string, round: number): Promise<CheckedText>;
+  /** Only for a document: marks findings without evidence. */
+  weigh?: Weigh | undefined;
   /** `again`: the earlier reply can't be acted on. */
   review(input: ReviewInput, again?: ReviewAgain): Promise<string>;
   /** Called with the review that counts in a round. */
@@ -21,20 +25,8 @@ export interface ReviewSubject {
   needsPerson?(): Promise<string | null>;
 }
 
-/** What only a document has: mechanical checks, and open questions that block its approval. */
-export interface DocumentPhase {
-  /** Checks a draft, and has its errors repaired. */
-  check(draft: string, round: number): Promise<CheckedText>;
-  openQuestions(draft: string): string[];
-  /** Up to which tier an open finding contradicts an approval: a design can be improved later, a claim is true or false. */
-  blockingTier(draft: string): 1 | 2;
-  /** Marks findings without evidence. Absent for a reviewer that can't look at the code. */
-  weigh?: ((review: Review, draft: string) => Promise<Weighed>) | undefined;
-  /** The draft with the answers of a review in it. Called for each reply, also for one that is asked for again. */
-  settle(draft: string, review: Review): string;
-  /** The draft as a person approved it: the approval answers its open questions. */
-  approve(draft: string, decision: Decision): string;
-}
+/** `wrong`: findings that cite what is not there. */
+export type Weigh = (review: Review, draft: string) => Promise<{ review: Review; wrong: string[] }>;
 
 export interface CheckedText {
   text: string;
@@ -75,6 +67,7 @@ export type Revised = { ok: true; text: string; ledger: Ledger } | { ok: false; 
 
 type ReviewEnding = { verdict: 'APPROVED' } | { verdict: 'DISCUSS'; reason: string };
 
+/** How a review loop ended. `text`: with everything in it that reviews and people answered. */
 export type ReviewOutcome = {
   text: string;
   rounds: number;
@@ -101,53 +94,58 @@ export interface LoopOptions extends Pick<ItemContext, 'emit' | 'maxRounds'> {
  *               a person asks for a change → revising, with `maxRounds` further rounds
  */
 export async function reviewLoop(first: string, subject: ReviewSubject, options: LoopOptions): Promise<ReviewOutcome> {
-  const { document } = subject;
-  const { decider } = options;
+  const { decider, emit } = options;
+  const isDocument = subject.check !== undefined;
   const decisions: Decision[] = [];
   let { maxRounds } = options;
+  let round = 1;
   let text = first;
   let previous: string | null = null;
   let ledger = emptyLedger;
-  const update = (next: Ledger, round: number): void => {
-    if (next.findings.length > 0 && next !== ledger) emitLedger(next, round, options);
+  const update = (next: Ledger): void => {
+    if (next.findings.length > 0 && next !== ledger) emitLedger(next, round, emit);
     ledger = next;
   };
+  const end = <Ending>(ending: Ending) => ({ ...ending, text, rounds: round, ledger, decisions });
 
-  for (let round = 1; ; round++) {
-    const { text: reviewed, obstacle } = (await document?.check(text, round)) ?? { text, obstacle: null };
+  for (; ; round++) {
+    const { text: reviewed, obstacle } = (await subject.check?.(text, round)) ?? { text, obstacle: null };
     text = reviewed;
     let review = '';
     let asked: string[] = [];
-    let ending: ReviewEnding | null = obstacle === null ? null : { verdict: 'DISCUSS', reason: obstacle };
+    let ending: ReviewEnding | null = obstacle === null ? null : discuss(obstacle);
     if (obstacle === null) {
-      const read = await usableReview({ round, maxRounds, text, previous, ledger }, subject, options);
+      const read = await usableReview({ round, maxRounds, text, previous, ledger }, subject, emit);
       ({ text, reply: review } = read);
-      update(read.ledger, round);
+      update(read.ledger);
       asked = read.review.questionsForOrchestrator;
       ending = endingOf(read, { round, maxRounds });
       const reason = ending?.verdict === 'APPROVED' ? await subject.needsPerson?.() : null;
-      if (reason) ending = { verdict: 'DISCUSS', reason };
+      if (reason) ending = discuss(reason);
       // A run with more rounds than the one that asked must not drop what a person answered.
       const answered = ending === null ? (decider?.decidedBefore(text) ?? null) : null;
-      if (answered !== null) ending = { verdict: 'DISCUSS', reason: answered };
+      if (answered !== null) ending = discuss(answered);
     }
 
     for (let isRefused = false; ; isRefused = true) {
-      if (ending?.verdict === 'APPROVED') return { ...ending, text, rounds: round, ledger, decisions };
+      if (ending?.verdict === 'APPROVED') return end(ending);
       if (ending !== null) {
         const { reason } = ending;
-        const openQuestions = [...new Set([...asked, ...(document?.openQuestions(text) ?? [])])];
-        const decision = (await decider?.ask({ reason, text, obstacle, openQuestions })) ?? null;
+        const open = isDocument ? openQuestions(text) : [];
+        const point = { reason, text, obstacle, openQuestions: [...new Set([...asked, ...open])] };
+        const decision = (await decider?.ask(point)) ?? null;
         // A draft that fails the checks can't be approved, by a person either.
-        const isTaken = decision !== null && (decision.kind !== 'approve' || obstacle === null);
-        if (!isTaken) return { ...ending, text, rounds: round, ledger, decisions };
+        if (decision === null || (decision.kind === 'approve' && obstacle !== null)) return end(ending);
         decisions.push(decision);
-        update(recordDecision(ledger, decision, round), round);
+        update(recordDecision(ledger, decision, round));
+        if (decision.kind === 'drop') return end({ verdict: 'DROPPED', decision });
         if (decision.kind === 'approve') {
-          text = document?.approve(text, decision) ?? text;
-          return { verdict: 'APPROVED', text, rounds: round, ledger, decisions };
+          // The approval answers the draft's open questions.
+          const answer = describeDecision(decision);
+          const answers = open.map((question) => ({ question, answer }));
+          if (isDocument) text = foldResolvedQuestions(text, answers);
+          return end({ verdict: 'APPROVED' });
         }
-        if (decision.kind === 'drop') return { verdict: 'DROPPED', decision, text, rounds: round, ledger, decisions };
         // A revision that was refused has used up its round.
         if (isRefused) round += 1;
         maxRounds = round + options.maxRounds;
@@ -158,15 +156,19 @@ export async function reviewLoop(first: string, subject: ReviewSubject, options:
         // A draft that failed the checks was never shown to the reviewer.
         if (obstacle === null) previous = reviewed;
         ({ text } = revised);
-        update(revised.ledger, round);
+        update(revised.ledger);
         break;
       }
-      ending = { verdict: 'DISCUSS', reason: `the revision was not acceptable: ${revised.reason}` };
+      ending = discuss(`the revision was not acceptable: ${revised.reason}`);
     }
   }
 }
 
-function emitLedger({ findings }: Ledger, round: number, { emit }: LoopOptions): void {
+function discuss(reason: string): ReviewEnding & { verdict: 'DISCUSS' } {
+  return { verdict: 'DISCUSS', reason };
+}
+
+function emitLedger({ findings }: Ledger, round: number, emit: LoopOptions['emit']): void {
   const entries = findings.map(({ id, tier, area, text, state, raisedInRound, updatedInRound, reason }) => {
     return { id, tier, area, text, state, raisedInRound, updatedInRound, reason };
   });
@@ -187,16 +189,20 @@ interface ReadReview {
 }
 
 /** One review. A reply that can't be read or contradicts itself is asked for once more; the second one counts in any case. */
-async function usableReview(input: ReviewInput, subject: ReviewSubject, { emit }: LoopOptions): Promise<ReadReview> {
+async function usableReview(
+  input: ReviewInput,
+  subject: ReviewSubject,
+  emit: LoopOptions['emit'],
+): Promise<ReadReview> {
   const { round } = input;
   const read = async (reply: string, text: string): Promise<ReadReview> => {
     const stated = readReview(reply);
-    const weighed = (await subject.document?.weigh?.(stated, text)) ?? { review: stated, wrong: [] };
-    const result = { ...weighed, reply, ...judge(weighed.review, input, text, subject.document) };
-    const { verdict, findings } = result.review;
+    const { review, wrong } = (await subject.weigh?.(stated, text)) ?? { review: stated, wrong: [] };
+    const result = { review, wrong, reply, ...judge(review, input, text, subject.check !== undefined) };
+    const { verdict, findings } = review;
     const count = (tier: number): number => findings.filter((finding) => finding.tier === tier).length;
     const tiers: [number, number, number] = [count(1), count(2), count(3)];
-    emit({ type: 'review-read', round, verdict, tiers, problems: [...result.objections, ...result.wrong] });
+    emit({ type: 'review-read', round, verdict, tiers, problems: [...result.objections, ...wrong] });
     for (const { text: unproven } of findings.filter(({ isUnproven }) => isUnproven)) {
       emit({ type: 'notice', text: `without evidence, so a suggestion: ${unproven.split('\n')[0]}` });
     }
@@ -222,14 +228,15 @@ function judge(
   review: Review,
   { round, ledger: earlier, previous, text: reviewed }: ReviewInput,
   before: string,
-  document: DocumentPhase | undefined,
+  isDocument: boolean,
 ): Pick<ReadReview, 'text' | 'ledger' | 'objections'> {
   const ledger = recordReview(earlier, review, { round, draftChanged: previous !== reviewed });
   const objections = [...review.problems];
-  const text = document?.settle(before, review) ?? before;
+  const text = isDocument ? withGuards(foldResolvedQuestions(before, review.openQuestions), review) : before;
   if (review.verdict === 'APPROVED') {
-    const questions = document?.openQuestions(text) ?? [];
-    const most = document?.blockingTier(text) ?? 1;
+    const questions = isDocument ? openQuestions(text) : [];
+    // A design can be improved later, a claim that it is already done is true or false.
+    const most = isDocument && isAlreadyDone(text) ? 2 : 1;
     const blocking = openFindings(ledger).filter((finding) => finding.tier <= most && !finding.isUnproven);
     // What the review itself contradicts is said once.
     const unsaid = blocking
@@ -248,19 +255,17 @@ function endingOf(
   { review, ledger, objections }: ReadReview,
   { round, maxRounds }: { round: number; maxRounds: number },
 ): ReviewEnding | null {
-  const end = (reason: string): ReviewEnding => ({ verdict: 'DISCUSS', reason });
-  if (objections.length > 0) return end(`the review can't be acted on: ${objections.join('; ')}`);
-  if (review.verdict === 'APPROVED') return { verdict: 'APPROVED' };
-  if (review.verdict === 'DISCUSS') return end(reasonToDiscuss(review));
-
+  const { verdict, questionsForOrchestrator: questions } = review;
+  if (objections.length > 0) return discuss(`the review can't be acted on: ${objections.join('; ')}`);
+  if (verdict === 'APPROVED') return { verdict };
+  if (verdict === 'DISCUSS')
+    return discuss(
+      questions.length > 0
+        ? `the reviewer asks: ${questions.join(' / ')}`
+        : 'the reviewer asks for a person’s decision',
+    );
   const repeated = stuck(ledger);
-  if (repeated.length > 0) return end(`${repeated.join(', ')} stayed open although nothing was changed for it`);
+  if (repeated.length > 0) return discuss(`${repeated.join(', ')} stayed open although nothing was changed for it`);
   if (round < maxRounds) return null;
-  return end(`${openFindings(ledger).length} finding(s) still open after ${round} review round(s)`);
-}
-
-function reasonToDiscuss({ questionsForOrchestrator: questions }: Review): string {
-  return questions.length > 0
-    ? `the reviewer asks: ${questions.join(' / ')}`
-    : 'the reviewer asks for a person’s decision';
+  return discuss(`${openFindings(ledger).length} finding(s) still open after ${round} review round(s)`);
 }
