@@ -7,7 +7,7 @@ import type { DocumentSection } from '../documents/sections.ts';
 import { fieldsIn, flatText } from '../markdown/markdown.ts';
 import { tablesIn } from '../markdown/tables.ts';
 import { asCode, asText } from '../markdown/writer.ts';
-import { reportSection } from '../verification/report-reader.ts';
+import { reportSection } from '../verification/report.ts';
 import { ANSWER } from './port.ts';
 
 /* The texts that are posted. Words of models, people and issues are escaped: they notify, link and close nothing. */

@@ -1,42 +1,17 @@
 import { relative } from 'node:path/posix';
+import type { Nodes } from 'mdast';
 import type { GatePolicy } from '../core/config.ts';
 import type { GateCounts, GateEvidence, GateName } from '../core/gate.ts';
+import { unlinked } from '../core/lines.ts';
 import { addUsage, type ModelUse, NO_USAGE, sumUsd } from '../core/money.ts';
-import { issueField, writeFrontMatter } from '../documents/header.ts';
+import { issueField, readFrontMatter, readHeader, writeFrontMatter } from '../documents/header.ts';
 import type { Ledger } from '../documents/ledger.ts';
 import { formatReviewLog } from '../documents/revise/review-log.ts';
+import { normaliseText, parseMarkdown, plainText, sectionsOf } from '../markdown/markdown.ts';
+import { columnsOf, tablesIn } from '../markdown/tables.ts';
 import { asCode, asText, tableOf } from '../markdown/writer.ts';
-
-export interface ChangedFile {
-  path: string;
-  change: 'added' | 'modified' | 'deleted';
-  isTest: boolean;
-  /** Whether the LLD names it. */
-  planned: boolean;
-  /** Null for a file that has no lines. */
-  linesAdded: number | null;
-  linesRemoved: number | null;
-}
-
-/** A scenario of the LLD with the names of the tests that are for it. */
-export interface ScenarioTests {
-  id: string;
-  scenario: string;
-  isGuard: boolean;
-  tests: readonly string[];
-}
-
-export interface FrozenFile {
-  path: string;
-  sha256: string;
-}
-
-export interface CoverageFacts {
-  /** Percent and the source of the target; null: no target. */
-  target: { percent: number; from: string } | null;
-  /** The changed files that the test runner measured; null if it measures no coverage. */
-  files: readonly { file: string; lines: number; covered: number; missed: readonly number[] }[] | null;
-}
+import type { FileCoverage } from '../testing/port.ts';
+import type { CoverageTarget } from './green.ts';
 
 /** What one role used of one model. */
 export interface Spending extends ModelUse {
@@ -59,11 +34,25 @@ export interface ReportFacts {
   implementer: string;
   reviewer: string;
   policy: GatePolicy;
-  changes: readonly ChangedFile[];
+  changes: readonly {
+    path: string;
+    change: 'added' | 'modified' | 'deleted';
+    isTest: boolean;
+    /** Whether the LLD names it. */
+    planned: boolean;
+    /** Null for a file that has no lines. */
+    linesAdded: number | null;
+    linesRemoved: number | null;
+  }[];
   gates: readonly GateEvidence[];
-  scenarios: readonly ScenarioTests[];
-  frozen: readonly FrozenFile[];
-  coverage: CoverageFacts;
+  /** The scenarios of the LLD with the names of the tests that are for them. */
+  scenarios: readonly { id: string; scenario: string; isGuard: boolean; tests: readonly string[] }[];
+  frozen: readonly { path: string; sha256: string }[];
+  coverage: {
+    target: CoverageTarget | null;
+    /** The changed files that the test runner measured; null if it measures no coverage. */
+    files: readonly FileCoverage[] | null;
+  };
   review: { rounds: number; verdict: string; ledger: Ledger };
   /** What was undone, and what else a person should know; plain text, one line each. */
   notices: readonly string[];
@@ -79,7 +68,7 @@ export function writeReport(facts: ReportFacts): string {
     `# Implementation Report: ${asText(id)} - ${asText(title)}`,
     `Design: [${asText(design)}](${relative(REPORTS, design)})`,
     '## What changed',
-    whatChanged(facts.changes),
+    whatChanged(facts),
     '## Gates',
     ...gates(facts),
     '## Coverage',
@@ -113,7 +102,7 @@ function frontMatter(facts: ReportFacts): Record<string, string | number> {
   };
 }
 
-function whatChanged(changes: readonly ChangedFile[]): string {
+function whatChanged({ changes }: ReportFacts): string {
   if (changes.length === 0) return 'Nothing.';
   const lines = (sign: string, count: number | null): string => (count === null ? '' : `${sign}${count}`);
   const rows = changes.map(({ path, change, isTest, planned, linesAdded, linesRemoved }) => [
@@ -127,13 +116,14 @@ function whatChanged(changes: readonly ChangedFile[]): string {
   return tableOf(['File', 'Change', 'Kind', 'Lines added', 'Lines removed', 'In the LLD'], rows);
 }
 
-function gates({ gates: all, policy, scenarios, frozen }: ReportFacts): string[] {
+function gates(facts: ReportFacts): string[] {
+  const { gates: all, policy } = facts;
   if (all.length === 0) return [`No gate was checked: the policy is \`${policy}\`.`];
   return [
     `Policy: \`${policy}\`.`,
     gateTable(all),
     ...all.flatMap((gate) => {
-      const details = detailsOf(gate, scenarios, frozen);
+      const details = detailsOf(gate, facts);
       return details.length === 0 ? [] : [`### ${HEADINGS[gate.gate]}`, ...details];
     }),
   ];
@@ -148,11 +138,7 @@ const HEADINGS: Record<GateName, string> = {
   reverse: 'Reverse: they fail without the code',
 };
 
-function detailsOf(
-  { gate, details, problems }: GateEvidence,
-  scenarios: readonly ScenarioTests[],
-  frozen: readonly FrozenFile[],
-): string[] {
+function detailsOf({ gate, details, problems }: GateEvidence, { scenarios, frozen }: ReportFacts): string[] {
   const blocks = problems.length === 0 ? [] : ['Problems:', bulletsOf(problems)];
   if (gate === 'tests' && scenarios.length > 0) {
     const rows = scenarios.map(({ id, scenario, isGuard, tests }) => [
@@ -174,7 +160,7 @@ function detailsOf(
 
 const MOST_MISSED = 30;
 
-function coverage({ target, files }: CoverageFacts): string {
+function coverage({ target, files }: ReportFacts['coverage']): string {
   const asked = target === null ? 'No target.' : `Target: ${target.percent} %, from the ${asText(target.from)}.`;
   if (files === null) return `${asked} The test runner gave no coverage.`;
   if (files.length === 0) return `${asked} No changed file has lines to cover.`;
@@ -224,15 +210,14 @@ function totalCost(spending: readonly Spending[]): number | null {
   return sumUsd(...spending.map(({ costUsd }) => costUsd));
 }
 
-interface ReportedReaction {
-  cycle: number;
-  /** May contain words from outside. */
-  what: string;
-  evidence: readonly GateEvidence[];
-}
-
-/** Adds a section with the gates after a reaction, which replaces earlier evidence for the pull request. */
-export function withReaction(report: string, { cycle, what, evidence }: ReportedReaction): string {
+/**
+ * Adds a section with the gates after a reaction, which replaces earlier evidence for the pull request. `what`: may contain
+ * words from outside.
+ */
+export function withReaction(
+  report: string,
+  { cycle, what, evidence }: { cycle: number; what: string; evidence: readonly GateEvidence[] },
+): string {
   const gates = evidence.length === 0 ? 'No gate was checked.' : gateTable(evidence);
   return `${report.trimEnd()}\n\n## Gates after reaction ${cycle}\n\nTo: ${asText(what)}\n\n${gates}\n`;
 }
@@ -271,4 +256,77 @@ export function bulletsOf(lines: readonly string[]): string {
   const shown = lines.slice(0, MOST_LINES).map((line) => `- ${asText(line, MOST_MESSAGE)}`);
   if (lines.length > MOST_LINES) shown.push(`- … and ${lines.length - MOST_LINES} more`);
   return shown.join('\n');
+}
+
+/** A test that a report names for a scenario of its design. */
+export interface ProvenTest {
+  name: string;
+  /** It also passes without the code. */
+  isGuard: boolean;
+}
+
+/** The tests that the report of an implementation lists. */
+export function provenTests(report: string): ProvenTest[] {
+  const root = parseMarkdown(normaliseText(report));
+  return tablesIn(root.children).flatMap((table) => {
+    const { tests, type, scenario } = columnsOf(table, {
+      tests: [/^tests$/],
+      type: [/^type$/],
+      scenario: [/^scenario$/],
+    });
+    if (tests === null || type === null || scenario === null) return [];
+    return table.rows.flatMap(({ cells, nodes }) =>
+      namesIn(nodes[tests]?.children ?? []).map((name) => ({ name, isGuard: cells[type] === 'Guard' })),
+    );
+  });
+}
+
+/** One for each line of the cell. */
+function namesIn(nodes: readonly Nodes[]): string[] {
+  const names = [''];
+  for (const node of nodes) {
+    if (node.type === 'html' && /^<br\b/i.test(node.value)) names.push('');
+    else names.push(`${names.pop() ?? ''}${plainText(node)}`);
+  }
+  return names.map((name) => name.trim()).filter((name) => name !== '' && name !== '–');
+}
+
+const TITLES = { gates: /^Gates(?: after reaction \d+)?$/, coverage: /^Coverage$/ };
+
+/** The text of the last such section, without mentions and references. Text from outside is already escaped in it. */
+export function reportSection(report: string, name: keyof typeof TITLES): string {
+  const { body } = readFrontMatter(report);
+  const found = sectionsOf(parseMarkdown(body)).findLast(({ title }) => TITLES[name].test(title));
+  if (found === undefined) return '';
+  const text = body.slice(found.start, found.end);
+  // The details of each gate stay in the report.
+  const [top = ''] = text.slice(text.indexOf('\n') + 1).split(/^### /m);
+  return unlinked(top.trim());
+}
+
+/** The gates of a report as one line and as a table. */
+export function reportedGates(report: string): { passed: boolean; summary: string; details: string } {
+  const details = reportSection(report, 'gates');
+  const rows = tablesIn(parseMarkdown(details).children).flatMap(({ rows: all }) => all);
+  const gates = rows.map(({ cells: [gate = '', result = ''] }) => ({ gate, result }));
+  const failing = gates.filter(({ result }) => result === 'fails').map(({ gate }) => gate);
+  const holding = gates.filter(({ result }) => result === 'holds').map(({ gate }) => gate);
+  const passed = failing.length === 0 && holding.length > 0;
+  const words =
+    failing.length > 0 ? `fails: ${failing.join(', ')}` : `holds: ${holding.join(', ') || 'no gate was checked'}`;
+  return { passed, summary: words, details };
+}
+
+/** What a report says was implemented, and where. */
+export interface Implemented {
+  /** Hash of the approved LLD's body. It identifies the design even if the file moves. */
+  lldHash: string;
+  branch: string;
+  title: string | null;
+}
+
+/** Null if the text is not a report. */
+export function readReportStatus(report: string): Implemented | null {
+  const { status, lldHash, branch, title } = readHeader(report).header;
+  return status === 'implemented' && lldHash !== null && branch !== null ? { lldHash, branch, title } : null;
 }

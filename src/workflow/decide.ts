@@ -38,15 +38,6 @@ export interface Question {
 export const questionStep = (count: number): string => `question-${count}`;
 export const decisionStep = (count: number): string => `decision-${count}`;
 
-interface DeciderOptions {
-  /** The item's lineage. */
-  folder: string;
-  /** A document has one, which numbers its versions. Without it, decisions are numbered after what is in the folder. */
-  lineage?: Lineage;
-  /** False for the recorded tour, which can't make a change. */
-  canRevise: boolean;
-}
-
 export type Decider = ReturnType<typeof createDecider>;
 
 /** Thrown in a decision step, which leaves it open. */
@@ -55,8 +46,12 @@ const undecided = new Error('not decided yet');
 /**
  * Asks a person, durably. Each question is two steps: `question-1` stores the question, and `decision-1` is started and
  * stays open until `agentos decide` settles it. The next run replays up to there and finds the decision, or waits again.
+ * `folder`: of the item's lineage, in which decisions are numbered after what is there, unless a document's `lineage` does that.
  */
-export function createDecider(item: ItemContext, { folder, lineage, canRevise }: DeciderOptions) {
+export function createDecider(
+  item: ItemContext,
+  { folder, lineage, canRevise }: { folder: string; lineage?: Lineage; canRevise: boolean },
+) {
   const { id, title, hash, journal, paths, emit } = item;
   let asked = 0;
   let versions = lineage ?? null;

@@ -18,8 +18,7 @@ import {
   withOutcomesOf,
 } from '../verification/green.ts';
 import { isForGuards } from '../verification/red.ts';
-import type { ReportFacts } from '../verification/report.ts';
-import type { ProvenTest } from '../verification/report-reader.ts';
+import type { ProvenTest, ReportFacts } from '../verification/report.ts';
 import { evidenceOf, newTests, testKey, testTitle } from '../verification/test-results.ts';
 import { ALWAYS, isProtected, OWN_FILES, type Rule, type Undone, unaskedRule, undoForbidden } from './forbidden.ts';
 import { checkRed, createGuards } from './red.ts';

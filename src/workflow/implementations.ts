@@ -6,7 +6,7 @@ import { BRANCH_PREFIX, branchesBelow } from '../git/branches.ts';
 import type { Git } from '../git/git.ts';
 import type { Foundation } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
-import { type Implemented, readReportStatus } from '../verification/report-reader.ts';
+import { type Implemented, readReportStatus } from '../verification/report.ts';
 import { designIds, readLldText } from './approved-documents.ts';
 
 export interface Checkout {

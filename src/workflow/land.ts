@@ -8,7 +8,7 @@ import { deleteBranch, isAncestor, makeLandBranch } from '../git/branches.ts';
 import { commitMerge, type Merge, mergeTrees } from '../git/merge.ts';
 import { readAt } from '../git/repository.ts';
 import { briefly, brokenIn } from '../verification/green.ts';
-import { type ProvenTest, provenTests } from '../verification/report-reader.ts';
+import { type ProvenTest, provenTests } from '../verification/report.ts';
 import { filesForPeople } from './gates.ts';
 import type { ItemContext, ItemResult } from './item.ts';
 import { factsOf, mergeMessage, settleConflict, type Unsettled } from './land-resolve.ts';

@@ -1,4 +1,5 @@
 import { basename, dirname, join, relative } from 'node:path';
+import { listed, oneLine } from '../core/lines.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import type { Solved } from '../core/plan.ts';
 import { citationOf, type Evidence } from '../documents/already-done.ts';
@@ -8,7 +9,7 @@ import { type BaseCommit, openCommit } from '../git/repository.ts';
 import { namesInside, readText, writeFileAtomic } from '../process/files.ts';
 import { type Issue, isHashOf } from '../source/port.ts';
 import type { Checkout } from './implementations.ts';
-import type { ItemContext } from './item.ts';
+import type { ItemContext, ItemResult } from './item.ts';
 
 export type VersionKind = 'issue' | 'draft' | 'verdict' | 'final';
 
@@ -103,8 +104,7 @@ function recordOf(
 /** The record of an item that a person dropped. */
 export function droppedRecord(item: ItemContext, decision: Decision): string {
   const { by, at, reason } = decision;
-  const title = item.title.replace(/\s+/g, ' ').trim();
-  const body = `# ${item.id} - ${title}\n\nThis item was ${describeDecision(decision)}.\n`;
+  const body = `# ${item.id} - ${oneLine(item.title)}\n\nThis item was ${describeDecision(decision)}.\n`;
   return recordOf(item, { status: 'dropped', body, by, at, ...(reason === null ? {} : { reason }) });
 }
 
@@ -115,23 +115,25 @@ interface AlreadyDone {
   by: { drafter?: string; reviewer: string; rounds?: number };
 }
 
-/** The record of an item that was already done at a commit. It has no time in it, so that a resumed item writes the same. */
-export function alreadyDoneRecord(
+/** Ends an item that was already done at a commit. The record has no time in it, so that a resumed item writes the same. */
+export async function endAsDone(
   item: ItemContext,
+  lineage: Lineage,
   { body, evidence, by }: AlreadyDone,
-  base: Pick<BaseCommit, 'commit' | 'idOf'>,
-): string {
+  base: BaseCommit,
+): Promise<ItemResult> {
+  const { commit } = base;
   const cited = evidence.map((one) => [citationOf(one), base.idOf(one.path) ?? '']);
-  const fields = { title: item.title, ...by, baseCommit: base.commit, evidence: Object.fromEntries(cited) };
-  return recordOf(item, { status: 'already-done', body, ...fields });
+  const fields = { title: item.title, ...by, baseCommit: commit, evidence: Object.fromEntries(cited) };
+  const record = await lineage.add('final', recordOf(item, { status: 'already-done', body, ...fields }));
+  return { status: 'skipped', reason: alreadyDoneReason(commit, evidence.map(citationOf)), outputs: [record] };
 }
 
 const MOST_CITED = 5;
 
 /** `already done at 1a2b3c4: src/main.js:3-9, …` */
-export function alreadyDoneReason(baseCommit: string, citations: readonly string[]): string {
-  const more = citations.length > MOST_CITED ? [`and ${citations.length - MOST_CITED} more`] : [];
-  const shown = [...citations.slice(0, MOST_CITED), ...more].join(', ');
+function alreadyDoneReason(baseCommit: string, citations: readonly string[]): string {
+  const shown = listed(citations, MOST_CITED);
   return `already done at ${baseCommit.slice(0, 7)}${shown === '' ? '' : `: ${shown}`}`;
 }
 

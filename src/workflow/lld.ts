@@ -18,7 +18,7 @@ import { forecastFor, otherDesigns, rememberDesign } from './designs.ts';
 import { approvedDocument, type DocumentRepository } from './document.ts';
 import type { CheckResult, DocumentSubject } from './document-review.ts';
 import type { ItemContext, ItemResult } from './item.ts';
-import { alreadyDoneReason, alreadyDoneRecord } from './lineage.ts';
+import { endAsDone } from './lineage.ts';
 
 /** Turns an issue into a reviewed LLD, or finds that it is already done. Without a size the drafter chooses one. */
 export async function runLld(
@@ -53,14 +53,11 @@ export async function runLld(
 
   const { text, reviewLog, lineage, by } = approved;
   if (isAlreadyDone(text)) {
-    const evidence = evidenceIn(text);
     const body = withReviewLog(text, reviewLog);
     const { drafter, reviewer, rounds, baseCommit } = by;
-    const claim = { body, evidence, by: { drafter, reviewer, rounds } };
+    const claim = { body, evidence: evidenceIn(text), by: { drafter, reviewer, rounds } };
     signal.throwIfAborted();
-    const record = await lineage.add('final', alreadyDoneRecord(item, claim, await repository.open(baseCommit)));
-    const reason = alreadyDoneReason(baseCommit, evidence.map(citationOf));
-    return { status: 'skipped', reason, outputs: [record] };
+    return endAsDone(item, lineage, claim, await repository.open(baseCommit));
   }
   const body = withStatus(withReviewLog(text, reviewLog), 'Approved');
   const final = approvedLld(body, issue, by);

@@ -1,6 +1,6 @@
 import type { GateEvidence } from '../core/gate.ts';
 import { oneLine } from '../core/lines.ts';
-import { citationOf, type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
+import { type Evidence, evidenceIn, missingEvidence } from '../documents/already-done.ts';
 import { guardsIn, isGuard, isGuardFinding, type LldScenario, namesScenario } from '../documents/lld/scenarios.ts';
 import { isTrustworthy, readReview } from '../documents/review/reader.ts';
 import { type BaseCommit, openCommit } from '../git/repository.ts';
@@ -12,7 +12,7 @@ import { newTests, testTitle } from '../verification/test-results.ts';
 import { askReviewer, keepReview, MOST_DIFF_CHARS, reviewsOf } from './code-review.ts';
 import type { Decider } from './decide.ts';
 import type { ItemResult } from './item.ts';
-import { alreadyDoneReason, alreadyDoneRecord, createLineage, nextVersionNumber } from './lineage.ts';
+import { createLineage, endAsDone, nextVersionNumber } from './lineage.ts';
 import { selection, type Tests } from './tests.ts';
 import type { DesignedContext } from './worktree-item.ts';
 import type { Written } from './writing.ts';
@@ -214,10 +214,9 @@ async function skipDone(
   const lineage = createLineage(context, folder, value.number);
   const body = `# Already done: ${oneLine(title)}\n\nAll new tests passed before the code.\n`;
   await lineage.add('verdict', mask(reply));
-  const facts = { body, evidence, by: { reviewer: models.last('reviewer') } };
-  const record = await lineage.add('final', alreadyDoneRecord(context, facts, at));
+  const ended = await endAsDone(context, lineage, { body, evidence, by: { reviewer: models.last('reviewer') } }, at);
   await worktree.remove();
   // The branch is deleted only if it is still at the base.
   await git.run(['update-ref', '-d', `refs/heads/${worktree.branch}`, base]).catch(() => undefined);
-  return { status: 'skipped', reason: alreadyDoneReason(base, evidence.map(citationOf)), outputs: [record] };
+  return ended;
 }

@@ -35,7 +35,7 @@ import { parseGoEvents } from '../../src/testing/runners/go.ts';
 import { typescriptErrors } from '../../src/testing/runners/javascript.ts';
 import { isMissingCode, testScript } from '../../src/testing/runners.ts';
 import { shellCommands } from '../../src/testing/script.ts';
-import { readReportStatus } from '../../src/verification/report-reader.ts';
+import { readReportStatus } from '../../src/verification/report.ts';
 import { skippedTestLine } from '../../src/verification/skipped-tests.ts';
 import { filledTemplate } from '../../src/workflow/document.ts';
 import { findDuplicates } from '../../src/workflow/duplicates.ts';

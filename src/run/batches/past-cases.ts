@@ -8,7 +8,7 @@ import { isTrustworthy, readReview } from '../../documents/review/reader.ts';
 import { commitFiles } from '../../git/repository.ts';
 import { namesInside, readText } from '../../process/files.ts';
 import { parseIssue } from '../../source/directory.ts';
-import { readReportStatus } from '../../verification/report-reader.ts';
+import { readReportStatus } from '../../verification/report.ts';
 import { editedLld, readLldFile } from '../../workflow/approved-documents.ts';
 import { parseVersionName } from '../../workflow/lineage.ts';
 import {

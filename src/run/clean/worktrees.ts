@@ -22,7 +22,7 @@ import { isReadingWorktree, removeReadingWorktrees } from '../../git/worktree/re
 import { lockedBecause, registrationOf, registrations, removeWorktree } from '../../git/worktree/registration.ts';
 import { namesIn } from '../../process/files.ts';
 import { livingHolder, workedOnBy } from '../../process/lock.ts';
-import { readReportStatus } from '../../verification/report-reader.ts';
+import { readReportStatus } from '../../verification/report.ts';
 import { discardCommand, type Project } from '../project.ts';
 
 /** What `clean --json` prints for each thing. */

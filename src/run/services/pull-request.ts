@@ -10,7 +10,7 @@ import type { Forge, NewPullRequest, PullRequest } from '../../forge/port.ts';
 import { closingWords, landingBody, pullRequestBody, pullRequestTitle } from '../../forge/texts.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { checkoutOf, readAt } from '../../git/repository.ts';
-import { reportedGates } from '../../verification/report-reader.ts';
+import { reportedGates } from '../../verification/report.ts';
 import { readLldFile } from '../../workflow/approved-documents.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
