@@ -39,8 +39,7 @@ export const NO_GUARD: CheckoutGuard = {
 const FRESH_MS = 5_000;
 
 export function createCheckoutGuard(options: CheckoutGuardOptions): CheckoutGuard {
-  const { verify, look, worktree, onChanged } = options;
-  const itemsOfRun = createItemReader(options.events);
+  const { verify, look, events, worktree, onChanged } = options;
   let last: { view: OutsideView; atMs: number } | null = null;
   let isUnchecked = false;
   const reported = new Set<string>();
@@ -57,7 +56,7 @@ export function createCheckoutGuard(options: CheckoutGuardOptions): CheckoutGuar
     const view = await look();
     last = { view, atMs: performance.now() };
     isUnchecked = false;
-    const { files, faults } = changesOutside(before, view, itemsOfRun);
+    const { files, faults } = changesOutside(before, view, () => itemsOfRun(events));
     if (faults.length > 0) throw new AgentosError({ code: 'changed-outside', files, worktree });
     report(files);
   };
@@ -91,34 +90,39 @@ export interface OutsideChanges {
 
 /**
  * What was added, changed or deleted between two looks. Files of another item that a run worked on are no fault. The evidence for
- * that is in files that an agent could write too, so they are reported unless it was this run: `itemsOfRun`, keys of its items.
+ * that is in files that an agent could write too, so they are reported unless it was this run: `ofRun`, keys of its items.
  */
 export function changesOutside(
   before: OutsideView,
   after: OutsideView,
-  itemsOfRun: () => ReadonlySet<string>,
+  ofRun: () => ReadonlySet<string>,
 ): OutsideChanges {
-  const changed: string[] = [];
   const isUnstaged = (name: string): boolean => !before.kinds.has(name) && after.kinds.get(name) === 'untracked';
-  for (const [name, signature] of before.entries)
-    if (after.entries.get(name) !== signature || isUnstaged(name)) changed.push(name);
-  for (const name of after.entries.keys()) if (!before.entries.has(name)) changed.push(name);
+  const changed = [...new Set([...before.entries.keys(), ...after.entries.keys()])].filter(
+    (name) => after.entries.get(name) !== before.entries.get(name) || isUnstaged(name),
+  );
   const ownersOf = (name: string): readonly string[] => after.owners.get(name) ?? before.owners.get(name) ?? [];
-  let touched: ReadonlySet<string> | null = null;
-  const isWorkedOn = (key: string): boolean => {
-    if (before.busy.has(key) || after.busy.has(key)) return true;
-    touched ??= itemsWorkedOn(before);
-    return touched.has(key);
-  };
+  const touched = once(() => itemsWorkedOn(before));
+  const own = once(ofRun);
+  const isWorkedOn = (key: string): boolean => before.busy.has(key) || after.busy.has(key) || touched().has(key);
   // A person may delete the state folder; the next run makes it again.
   const ignoreFile = `${nameOf(after.repository, after.base)}/.gitignore`;
   const isNoChange = (name: string): boolean =>
     (name === ignoreFile && !after.entries.has(name)) ||
-    ownersOf(name).some((key) => isWorkedOn(key) && itemsOfRun().has(key));
+    ownersOf(name).some((key) => isWorkedOn(key) && own().has(key));
   const files = changed.filter((name) => !isNoChange(name)).sort();
   const isFaulty = (name: string): boolean =>
     isFault(kindIn(before, name), kindIn(after, name)) && !ownersOf(name).some(isWorkedOn);
   return { files, faults: files.filter(isFaulty) };
+}
+
+/** Made on first use. */
+function once<T extends object>(make: () => T): () => T {
+  let made: T | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 /** Null: it does not exist. */
@@ -145,25 +149,17 @@ function isFault(was: OutsideKind | null, is: OutsideKind | null): boolean {
 const MOST_BYTES = 64 * 1024 * 1024;
 const EVENT = /^\{"at":"[^"]+","item":"([^"]+)","workflow":"([a-z]+)"/;
 
-/**
- * The keys of the items in the events of a run, up to the first line that another program wrote. Each call reads what was appended
- * since the last one.
- */
-function createItemReader(file: string): () => ReadonlySet<string> {
+/** The keys of the items in the events of a run, up to the first line that another program wrote. */
+function itemsOfRun(events: string): Set<string> {
   const found = new Set<string>();
   const chain = createChainReader();
-  let read = 0;
-  return () => {
-    const text = existsSync(file) ? textFrom(file, read) : '';
-    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-    read += Buffer.byteLength(whole);
-    for (const line of whole.split('\n').slice(0, -1)) {
-      chain.push(line);
-      if (chain.reading().broken !== null) break;
-      for (const key of keysIn(line)) found.add(key);
-    }
-    return found;
-  };
+  const text = existsSync(events) ? textFrom(events, 0) : '';
+  for (const line of text.split('\n').slice(0, -1)) {
+    chain.push(line);
+    if (chain.reading().broken !== null) break;
+    for (const key of keysIn(line)) found.add(key);
+  }
+  return found;
 }
 
 function keysIn(events: string): string[] {
