@@ -45,6 +45,7 @@ export function createSetUp(context: SetUpContext, isUntouched = false) {
   const marker = join(home, 'set-up.json');
   const markerFor = (changed: string | null): string =>
     `${JSON.stringify({ start: base, setup, copy, packages, changed })}\n`;
+  const installed = (): Promise<string | null> => readFile(marker, 'utf8').catch(() => null);
   const setupFiles = async (from: string, to: string): Promise<string[]> =>
     (await worktree.changes(from, to)).map(({ path }) => path).filter(isSetupFile);
   /** A hash of the set-up files that differ from the base; null: none does. */
@@ -70,49 +71,42 @@ export function createSetUp(context: SetUpContext, isUntouched = false) {
     { folder: directory, made: worktree.madeBySetUp() },
     { folder: home, made: null, except: OWN_FILES },
   ];
-  const recordMade = async (): Promise<void> => {
-    await worktree.ignoreMadeAgain();
-    await worktree.setUpFiles.record(roots());
-  };
   const copyFiles = async (): Promise<void> => {
     const { missing, refused } = await copyIgnored(git, directory, copy);
     for (const { path, reason } of refused) emit({ type: 'notice', text: `${path} is not copied: ${reason}` });
     if (missing.length > 0)
       emit({ type: 'notice', text: `implement.copy names what is not there: ${missing.join(', ')}` });
   };
-  /** From scratch: a tool that finds its files there would leave them as they are. */
-  const setUpAgain = async (tree: string): Promise<void> => {
-    await removeAll(pathsOf(roots()), roots());
-    await makeFolder(itemEnv['TMPDIR'] ?? home);
-    await worktree.restore(tree);
-    await copyFiles();
-    await install(await changedIn(tree));
-    // The set-up may have changed files of the tree.
-    await worktree.restore(tree);
-  };
-  const install = async (changed: string | null): Promise<void> => {
-    const command = await commandFor('frozen');
-    if (command !== null) await runAsStep(command);
-    await recordMade();
+  /** Notes that what is there now was made by the set-up. */
+  const recordMade = async (changed: string | null): Promise<void> => {
+    await worktree.setUpFiles.record(roots());
     await writeFileAtomic(marker, markerFor(changed));
   };
-  const runAsStep = async (command: string): Promise<void> => {
+  /** Returns the command that ran, if any. */
+  const install = async (): Promise<string | null> => {
+    const command = await commandFor('frozen');
+    if (command === null) return null;
     const startedAt = performance.now();
     emit({ type: 'step-started', step: 'set-up', model: null });
     await run(command);
     const durationMs = performance.now() - startedAt;
     emit({ type: 'step-finished', step: 'set-up', replayed: false, costUsd: 0, durationMs });
+    return command;
+  };
+  const installAgain = async (changed: string | null): Promise<void> => {
+    await install();
+    await worktree.ignoreMadeAgain();
+    await recordMade(changed);
   };
 
   return {
     /** Runs for the base commit, unless that is installed. Returns whether a command ran. */
     async first(isNew: boolean): Promise<boolean> {
       // A later set-up of this worktree includes that of the base.
-      const known = (await readFile(marker, 'utf8').catch(() => null))?.replace(/"changed":"\w+"/, '"changed":null');
+      const known = (await installed())?.replace(/"changed":"\w+"/, '"changed":null');
       if (!isNew && known === markerFor(null)) return false;
-      const command = await commandFor('frozen');
       await copyFiles();
-      if (command !== null) await runAsStep(command);
+      const command = await install();
       const how = { env: itemEnv, signal: context.signal, sandbox: await openIn(context) };
       for (const { name, origin } of await importedFromElsewhere(directory, how))
         emit({
@@ -120,35 +114,34 @@ export function createSetUp(context: SetUpContext, isUntouched = false) {
           text: `Python imports ${name} from ${origin}, not from the worktree: that copy would be tested. Name a command that installs this one as implement.setup in agentos.yaml.`,
         });
       await worktree.ignoreMadeBySetup(isNew && command === null && copy.length === 0);
-      await worktree.setUpFiles.record(roots());
-      await writeFileAtomic(marker, markerFor(null));
+      await recordMade(null);
       return command !== null;
     },
 
-    /** Runs for the tree in the worktree, unless that is installed. */
-    async ensure(tree: string): Promise<void> {
-      const changed = await changedIn(tree);
-      const installed = await readFile(marker, 'utf8').catch(() => null);
-      if (installed !== markerFor(changed)) await install(changed);
-    },
-
     /**
-     * Reverts what was changed in the installed files, before tests run on the tree in the worktree. Returns the files that
-     * were added and are removed, without caches of tools.
+     * Before tests run on the tree in the worktree: `installs` what it needs, unless that is installed, and reverts what was
+     * changed in the installed files. Returns the files that were added and are removed, without caches of tools.
      */
-    async same(tree: string): Promise<{ removed: string[] }> {
+    async prepare(tree: string, installs: boolean): Promise<string[]> {
+      const needed = installs ? await changedIn(tree) : null;
+      if (installs && (await installed()) !== markerFor(needed)) await installAgain(needed);
       const found = await worktree.setUpFiles.changes(roots());
       const { added, changed } = found ?? { added: [], changed: [] };
       if (found === null || changed.length > 0) {
         const names = changed.map((path) => shownPath(directory, path));
         if (found !== null)
           emit({ type: 'notice', text: `installed files were changed, so the set-up runs again: ${listed(names)}` });
-        await setUpAgain(tree);
+        // From scratch: a tool that finds its files there would leave them as they are.
+        await removeAll(pathsOf(roots()), roots());
+        await makeFolder(itemEnv['TMPDIR'] ?? home);
+        await worktree.restore(tree);
+        await copyFiles();
+        await installAgain(await changedIn(tree));
+        // The set-up may have changed files of the tree.
+        await worktree.restore(tree);
       } else await removeAll(added, roots());
       const names = added.map((path) => shownPath(directory, path));
-      return {
-        removed: names.filter((name) => !isAbsolute(name) && !/(?:^|\/)\.[^/]*(?:$|\/)|__pycache__/.test(name)),
-      };
+      return names.filter((name) => !isAbsolute(name) && !/(?:^|\/)\.[^/]*(?:$|\/)|__pycache__/.test(name));
     },
 
     /** After the tests of the base ran: files that they changed in the installed ones are not compared from then on. */
@@ -164,11 +157,11 @@ export function createSetUp(context: SetUpContext, isUntouched = false) {
         if (command === null) return unchanged;
         const problem = await run(command).then(() => null, setUpProblem);
         if (problem !== null) return { tree, problem };
-        await recordMade();
+        await worktree.ignoreMadeAgain();
         const after = await worktree.snapshot();
-        const installed = await worktree.withPathsFrom(tree, after, await setupFiles(tree, after));
-        await writeFileAtomic(marker, markerFor(await changedIn(installed)));
-        return { tree: installed, problem: null };
+        const whole = await worktree.withPathsFrom(tree, after, await setupFiles(tree, after));
+        await recordMade(await changedIn(whole));
+        return { tree: whole, problem: null };
       });
       return value;
     },

@@ -12,8 +12,7 @@ import type { WorktreeContext } from './worktree-item.ts';
 
 const SET_UP: WorktreeContext['setUp'] = {
   first: async () => false,
-  ensure: async () => undefined,
-  same: async () => ({ removed: [] }),
+  prepare: async () => [],
   afterBaseline: async () => undefined,
   afterWriting: async (_, tree) => ({ tree, problem: null }),
 };

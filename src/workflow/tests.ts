@@ -80,11 +80,10 @@ export function createTestRuns(
     files,
   });
 
-  const once = async ({ step, tree, installs, ...options }: RunTests): Promise<TestsRun> => {
+  const once = async ({ step, tree, installs = false, ...options }: RunTests): Promise<TestsRun> => {
     await worktree.restore(tree);
     const dropped = await worktree.dropIgnored();
-    if (installs) await setUp.ensure(tree);
-    const { removed } = await setUp.same(tree);
+    const removed = await setUp.prepare(tree, installs);
     const found = await checkout.before(() => runSuite(step, options));
     return { ...stored(found), dropped: [...dropped, ...removed], directory: worktree.directory };
   };
