@@ -80,26 +80,21 @@ export function writeReport(facts: ReportFacts): string {
     '## Cost',
     cost(facts.spending),
   ].join('\n\n');
-  return writeFrontMatter(`${body}\n`, frontMatter(facts));
-}
-
-function frontMatter(facts: ReportFacts): Record<string, string | number> {
-  const total = totalCost(facts.spending);
-  return {
-    issue: issueField(facts.id),
-    title: facts.title,
+  const { lldHash, branch, baseCommit, testsCommit, codeCommit, implementer, reviewer, policy, spending } = facts;
+  const commits = { branch, baseCommit, testsCommit, codeCommit };
+  const total = totalCost(spending);
+  return writeFrontMatter(`${body}\n`, {
+    issue: issueField(id),
+    title,
     status: 'implemented',
-    lld: facts.design,
-    lldHash: facts.lldHash,
-    branch: facts.branch,
-    baseCommit: facts.baseCommit,
-    testsCommit: facts.testsCommit,
-    codeCommit: facts.codeCommit,
-    implementer: facts.implementer,
-    reviewer: facts.reviewer,
-    policy: facts.policy,
+    lld: design,
+    lldHash,
+    ...commits,
+    implementer,
+    reviewer,
+    policy,
     costUsd: total === null ? 'not known' : Number(total.toFixed(6)),
-  };
+  });
 }
 
 function whatChanged({ changes }: ReportFacts): string {
