@@ -27,14 +27,11 @@ export interface Posted {
   url: string;
 }
 
-export interface NewIssue {
+/** An issue to compare a new one with. */
+export interface ExistingIssue {
+  id: ItemId;
   title: string;
   body: string;
-}
-
-/** An issue to compare a new one with. */
-export interface ExistingIssue extends NewIssue {
-  id: ItemId;
 }
 
 /** Where issues are. */
@@ -56,7 +53,7 @@ export interface Tracker {
   existing(): Promise<ExistingIssue[]>;
   /** The newest issue of our own that contains the marker. */
   findIssue(marker: string): Promise<Posted | null>;
-  createIssue(issue: NewIssue): Promise<Posted>;
+  createIssue(issue: Omit<ExistingIssue, 'id'>): Promise<Posted>;
 }
 
 /** A pull request, or a merge request of GitLab. */
@@ -113,16 +110,6 @@ export interface Review {
   isResolved: boolean;
 }
 
-/** The results of the gates for a commit. */
-export interface Evidence {
-  passed: boolean;
-  /** One line. */
-  summary: string;
-  /** Markdown. */
-  details: string;
-  url: string;
-}
-
 /** Where branches and pull requests are. */
 export interface Forge {
   /** `github:owner/name`. */
@@ -159,5 +146,9 @@ export interface Forge {
   reply(number: number, thread: string | null, text: string): Promise<Posted>;
   /** The answer of our own that begins with the marker. */
   findReply(number: number, thread: string | null, marker: string): Promise<Posted | null>;
-  setEvidence(commit: string, evidence: Evidence): Promise<void>;
+  /** The results of the gates for a commit: in one line, and as Markdown. */
+  setEvidence(
+    commit: string,
+    evidence: { passed: boolean; summary: string; details: string; url: string },
+  ): Promise<void>;
 }

@@ -12,8 +12,10 @@ import { ANSWER } from './port.ts';
 
 /* The texts that are posted. Words of models, people and issues are escaped: they notify, link and close nothing. */
 
+const MOST_WORDS = 2_000;
+
 /** Words from outside, on one line, without markup and mentions. */
-function words(text: string, most: number): string {
+function words(text: string, most = MOST_WORDS): string {
   return unlinked(asText(oneLine(text), most));
 }
 
@@ -45,7 +47,6 @@ interface AskedInComment {
   canRevise?: boolean;
 }
 
-const MOST_WORDS = 2_000;
 const MOST_QUESTIONS = 10;
 
 export function writeIssueComment(comment: IssueComment): string {
@@ -61,7 +62,7 @@ export function writeIssueComment(comment: IssueComment): string {
   const parts = [
     commentMarker(id),
     `**agentos**: ${state}`,
-    ...(reason === null || question !== null ? [] : [words(reason, MOST_WORDS)]),
+    ...(reason === null || question !== null ? [] : [words(reason)]),
     rows.map((row) => `- ${row}`).join('\n'),
     ...(question === null ? [] : asked(question)),
   ];
@@ -74,10 +75,10 @@ function asked({ reason, openQuestions, obstacle, canRevise = true }: AskedInCom
     ...(canRevise ? ['`/agentos revise` and what to change'] : []),
     '`/agentos drop` with a reason',
   ];
-  const questions = openQuestions.slice(0, MOST_QUESTIONS).map((one) => `- ${words(one, MOST_WORDS)}`);
+  const questions = openQuestions.slice(0, MOST_QUESTIONS).map((one) => `- ${words(one)}`);
   const either = new Intl.ListFormat('en', { type: 'disjunction' }).format(answers);
   return [
-    `### Waiting for a person\n\n${words(reason, MOST_WORDS)}`,
+    `### Waiting for a person\n\n${words(reason)}`,
     ...(questions.length === 0 ? [] : [questions.join('\n')]),
     `Answer in a comment that begins with ${either}. Only answers of members and collaborators count.`,
   ];
@@ -104,7 +105,7 @@ const MOST_FILES = 10;
 
 /** The answer in a thread: what the implementer says, and the commit. */
 export function reactionAnswer(marker: string, said: readonly string[], change: MadeChange): string {
-  return `${[marker, ...said.map((one) => words(one, MOST_WORDS)), changeText(change)].join('\n\n')}\n`;
+  return `${[marker, ...said.map((one) => words(one)), changeText(change)].join('\n\n')}\n`;
 }
 
 interface ReactionSummary extends MadeChange {
@@ -121,12 +122,10 @@ export function reactionSummary(
   marker: string,
   { what, cycle, remarks, evidence, ...change }: ReactionSummary,
 ): string {
-  const answers = remarks.flatMap(({ by, said }) =>
-    said === null ? [] : [`- ${words(by, MOST_WORDS)}: ${words(said, MOST_WORDS)}`],
-  );
+  const answers = remarks.flatMap(({ by, said }) => (said === null ? [] : [`- ${words(by)}: ${words(said)}`]));
   const parts = [
     marker,
-    `**agentos**, reaction ${cycle}: ${words(what, MOST_WORDS)}`,
+    `**agentos**, reaction ${cycle}: ${words(what)}`,
     changeText(change),
     ...(answers.length === 0 ? [] : [answers.join('\n')]),
     ...(evidence === null || evidence === '' ? [] : [unlinked(evidence)]),
@@ -232,8 +231,10 @@ function risksOf(section: DocumentSection | undefined): string {
 }
 
 function listOf(lines: readonly string[], most: number): string {
-  const shown = lines.slice(0, most).map((line) => `- ${designWords(line)}`);
-  return shown.join('\n');
+  return lines
+    .slice(0, most)
+    .map((line) => `- ${designWords(line)}`)
+    .join('\n');
 }
 
 /** One line for each paragraph and list entry, without code, tables and headings. */

@@ -25,6 +25,12 @@ export interface HostOptions {
   onWait: (text: string) => void;
 }
 
+/** The host of a service's web pages and repositories, from its API URL. */
+export function webHostOf(apiUrl: string): string {
+  const { host } = new URL(apiUrl);
+  return host === 'api.github.com' ? 'github.com' : host;
+}
+
 /** What fills a route; the rest goes into the query or the body. */
 export type Parameters = Readonly<Record<string, unknown>>;
 

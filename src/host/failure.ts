@@ -19,11 +19,11 @@ interface Refusal {
 
 const LONGEST_DETAIL = 300;
 
-/** Classified by status and headers, never by words. Short rate limits were waited for already and don't end up here. */
 export function hostFailure(refusal: Refusal): AgentosError {
   return new AgentosError(problemOf(refusal), { cause: refusal.cause });
 }
 
+/** Decided by status and headers, never by words. Short rate limits were waited for already and don't end up here. */
 function problemOf({ host, what, isWrite, status = null, headers = {}, detail: said }: Refusal): Problem {
   const detail = oneLine(said).slice(0, LONGEST_DETAIL) || 'it does not say why';
   const forMs = limitMs(headers);

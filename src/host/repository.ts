@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { AgentosError } from '../core/errors.ts';
 import type { HostName } from '../core/remote.ts';
-import { createHostClient, type HostOptions, type Parameters, type Request } from './client.ts';
+import { createHostClient, type HostOptions, type Parameters, type Request, webHostOf } from './client.ts';
 import { hostFailure, orElse } from './failure.ts';
-import { webHostOf } from './remote-url.ts';
 
 /** A repository as its service describes it. */
 export interface RepositoryFacts {
@@ -42,43 +41,6 @@ export const gitlabNote = z.looseObject({
 const REPORTER = 20;
 const DEVELOPER = 30;
 
-const access = z.looseObject({ access_level: z.int() }).nullish();
-const githubFacts = z
-  .looseObject({
-    full_name: z.string(),
-    html_url: z.string().optional(),
-    default_branch: z.string(),
-    archived: z.boolean().default(false),
-    permissions: z.looseObject({ push: z.boolean() }).optional(),
-  })
-  .transform(
-    ({ full_name, html_url, default_branch, archived, permissions }): RepositoryFacts => ({
-      path: full_name,
-      webUrl: html_url ?? `https://github.com/${full_name}`,
-      defaultBranch: default_branch,
-      isArchived: archived,
-      canPush: permissions?.push ?? null,
-    }),
-  );
-const gitlabFacts = z
-  .looseObject({
-    path_with_namespace: z.string(),
-    web_url: z.string(),
-    default_branch: z.string().nullish(),
-    archived: z.boolean().default(false),
-    permissions: z.looseObject({ project_access: access, group_access: access }).nullish(),
-  })
-  .transform(({ path_with_namespace, web_url, default_branch, archived, permissions }): RepositoryFacts => {
-    const levels = [permissions?.project_access?.access_level ?? 0, permissions?.group_access?.access_level ?? 0];
-    return {
-      path: path_with_namespace,
-      webUrl: web_url,
-      defaultBranch: default_branch ?? 'main',
-      isArchived: archived,
-      canPush: permissions ? Math.max(...levels) >= DEVELOPER : null,
-    };
-  });
-
 interface Service {
   root: string;
   facts: z.ZodType<RepositoryFacts>;
@@ -87,18 +49,47 @@ interface Service {
   noPush: { needs: string[]; detail: string };
 }
 
+const access = z.looseObject({ access_level: z.int() }).nullish();
 const SERVICES: Record<HostName, Service> = {
   github: {
     root: '/repos/{owner}/{repo}',
-    facts: githubFacts,
     gitUser: 'x-access-token',
     noPush: { needs: [], detail: 'it may only read this repository' },
+    facts: z
+      .looseObject({
+        full_name: z.string(),
+        html_url: z.string().optional(),
+        default_branch: z.string(),
+        archived: z.boolean().default(false),
+        permissions: z.looseObject({ push: z.boolean() }).optional(),
+      })
+      .transform(({ full_name: path, html_url, default_branch, archived, permissions }) => ({
+        path,
+        webUrl: html_url ?? `https://github.com/${path}`,
+        defaultBranch: default_branch,
+        isArchived: archived,
+        canPush: permissions?.push ?? null,
+      })),
   },
   gitlab: {
     root: '/projects/{project}',
-    facts: gitlabFacts,
     gitUser: 'oauth2',
     noPush: { needs: ['the role Developer'], detail: '' },
+    facts: z
+      .looseObject({
+        path_with_namespace: z.string(),
+        web_url: z.string(),
+        default_branch: z.string().nullish(),
+        archived: z.boolean().default(false),
+        permissions: z.object({ project_access: access, group_access: access }).nullish(),
+      })
+      .transform(({ path_with_namespace: path, web_url, default_branch, archived, permissions }) => ({
+        path,
+        webUrl: web_url,
+        defaultBranch: default_branch ?? 'main',
+        isArchived: archived,
+        canPush: permissions ? Object.values(permissions).some((one) => (one?.access_level ?? 0) >= DEVELOPER) : null,
+      })),
   },
 };
 

@@ -181,8 +181,6 @@ export function createGitHubSource(repository: Repository, select: Selection): I
     select,
     async listed(isEnough) {
       const { labels, milestone, assignee, query } = select;
-      // Pull requests are read now, so that starting an item needs no further request.
-      await recentPulls();
       if (query !== null) {
         const words = [
           `repo:${(await repository.facts()).path} is:issue is:open`,
@@ -203,15 +201,15 @@ export function createGitHubSource(repository: Repository, select: Selection): I
       };
       return repository.list(remoteSchema, 'GET issues', 'read issues', asked, isEnough);
     },
-    async issue(number) {
-      const read = repository.request(remoteSchema, 'GET issues/{number}', `read issue ${number}`, { number });
-      return read.catch((error: unknown) => {
-        const { problem } = toErrorRecord(error);
-        const why = problem.code === 'host-refused' ? GONE.get(problem.status) : undefined;
-        if (why === undefined) throw error;
-        return why;
-      });
-    },
+    issue: (number) =>
+      repository
+        .request(remoteSchema, 'GET issues/{number}', `read issue ${number}`, { number })
+        .catch((error: unknown) => {
+          const { problem } = toErrorRecord(error);
+          const why = problem.code === 'host-refused' ? GONE.get(problem.status) : undefined;
+          if (why === undefined) throw error;
+          return why;
+        }),
     async poll() {
       const newest = { ...NEWEST, per_page: 1 };
       const [issue] = await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest);

@@ -114,7 +114,7 @@ export function createRemoteSource(service: RemoteIssues): IssueSource {
 }
 
 /** GitHub's labels are case-insensitive. */
-export function hasLabel(labels: readonly string[], label: string): boolean {
+function hasLabel(labels: readonly string[], label: string): boolean {
   return labels.some((one) => one.toLowerCase() === label.toLowerCase());
 }
 

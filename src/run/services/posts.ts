@@ -38,18 +38,6 @@ export function postedAs<T>(paths: Paths, name: string, step: string): T[] {
   return finished.filter((one) => one.name === step).map(({ result }) => parseJson(result) as T);
 }
 
-/** The steps of a pull request. */
-export const STEPS = {
-  pushed: 'push',
-  opened: 'pull-request',
-  text: 'pull-request-text',
-  evidence: 'evidence',
-  ready: 'ready',
-  reaction: 'reaction',
-  reactionEnd: 'reaction-end',
-  answer: 'answer',
-} as const;
-
 export interface Pushed {
   branch: string;
   commit: string;
@@ -62,12 +50,12 @@ export interface Opened extends Pushed {
 
 /** The pull request that this program opened for an item, or found. */
 export function openedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Opened | null {
-  return postedAs<Opened>(paths, id, STEPS.opened).at(-1) ?? null;
+  return postedAs<Opened>(paths, id, 'pull-request').at(-1) ?? null;
 }
 
 /** What this program pushed last for an item; null: nothing. */
 export function pushedFor({ paths }: Pick<Project, 'paths'>, id: ItemId): Pushed | null {
-  return postedAs<Pushed>(paths, id, STEPS.pushed).at(-1) ?? null;
+  return postedAs<Pushed>(paths, id, 'push').at(-1) ?? null;
 }
 
 /** What the pull request of an implementation still lacks: it has to be opened, or made ready. */
@@ -78,7 +66,7 @@ export function unpostedFor(project: Pick<Project, 'paths' | 'config'>, id: Item
   const { open, ready } = project.config.remote.pr;
   if (!open) return null;
   if (openedFor(project, id) === null) return 'pull-request';
-  return ready === 'green' && postedAs(project.paths, id, STEPS.ready).length === 0 ? 'ready' : null;
+  return ready === 'green' && postedAs(project.paths, id, 'ready').length === 0 ? 'ready' : null;
 }
 
 const MOST_TRIES = 3;
@@ -147,7 +135,7 @@ export async function pushOnce(
   before: string | null = null,
 ): Promise<void> {
   const { paths, git, childEnv: env } = project;
-  await postOnce(paths, name, { name: STEPS.pushed, inputs: pushed }, async () => {
+  await postOnce(paths, name, { name: 'push', inputs: pushed }, async () => {
     const header = await headerFor(git, forge);
     await pushBranch(git, { remote: REMOTE, ...pushed, before, header, env, signal });
   });

@@ -14,7 +14,7 @@ import { reportedGates } from '../../verification/report.ts';
 import { readLldFile } from '../../workflow/approved-documents.ts';
 import { implementationsOf } from '../../workflow/implementations.ts';
 import type { Project } from '../project.ts';
-import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce, STEPS } from './posts.ts';
+import { type Opened, openedFor, type Posting, type Pushed, postOnce, pushedFor, pushOnce } from './posts.ts';
 
 /** Pushes the branch of an implementation and opens its pull request, unless that was done before. Null: there is no such branch. */
 export async function openPullRequest(posting: Posting): Promise<(Opened & { lldUrl: string }) | null> {
@@ -31,9 +31,11 @@ export async function openPullRequest(posting: Posting): Promise<(Opened & { lld
   const opened = await openOnce(posting, id, forge, name, { branch, ...text, isDraft });
   // The following steps are idempotent.
   if (opened.commit !== commit)
-    await postOnce(paths, id, { name: STEPS.text, inputs: { commit } }, () => forge.rewrite(opened.number, text));
+    await postOnce(paths, id, { name: 'pull-request-text', inputs: { commit } }, () =>
+      forge.rewrite(opened.number, text),
+    );
   const evidence = { ...reportedGates(report), url: opened.url };
-  await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () => forge.setEvidence(commit, evidence));
+  await postOnce(paths, id, { name: 'evidence', inputs: { commit } }, () => forge.setEvidence(commit, evidence));
   if (config.remote.pr.ready === 'green' && evidence.passed) await makeReadyIfGreen(posting, forge, opened);
   return { ...opened, lldUrl };
 }
@@ -86,7 +88,7 @@ async function openOnce(
   const opened = await postOnce<Opened>(
     project.paths,
     name,
-    { name: STEPS.opened, inputs: { branch } },
+    { name: 'pull-request', inputs: { branch } },
     async () => {
       const base = (await forge.branchHead(onto)) === null ? await forge.defaultBranch() : onto;
       return asOpened(await openDraft(forge, { ...request, base }, say));
@@ -193,7 +195,7 @@ async function makeReadyIfGreen({ project, id, say }: Posting, forge: Forge, ope
     const hasCi = checks.length === 0 && (await project.git.text(ci).catch(() => '')) !== '';
     if (hasCi) return say('the pull request stays a draft until its checks have reported');
   }
-  await postOnce(project.paths, id, { name: STEPS.ready, inputs: { number } }, async () => {
+  await postOnce(project.paths, id, { name: 'ready', inputs: { number } }, async () => {
     if (!isReady) await forge.makeReady(number);
     return { state };
   });

@@ -22,7 +22,7 @@ import { deleteDatabase } from '../../journal/database.ts';
 import { inspectJournal } from '../../journal/inspect.ts';
 import { outsideText } from '../../source/remote-issue.ts';
 import type { Project } from '../project.ts';
-import { headerFor, type Posting, postedAs, postOnce, pushOnce, REMOTE, STEPS } from './posts.ts';
+import { headerFor, type Posting, postedAs, postOnce, pushOnce, REMOTE } from './posts.ts';
 
 const MOST_REMARK = 8_000;
 const MOST_EARLIER = 5;
@@ -110,8 +110,8 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
 
 /** The reactions to the pull request of an item, oldest first, and how they ended. Writes nothing. */
 export function dispatchedFor({ paths }: Pick<Project, 'paths'>, id: ItemId, number: number): DispatchedReaction[] {
-  const ends = new Map(postedAs<ReactionEnd>(paths, id, STEPS.reactionEnd).map((end) => [end.key, end]));
-  const all = postedAs<Reaction>(paths, id, STEPS.reaction);
+  const ends = new Map(postedAs<ReactionEnd>(paths, id, 'reaction-end').map((end) => [end.key, end]));
+  const all = postedAs<Reaction>(paths, id, 'reaction');
   return all.filter((one) => one.number === number).map((one) => ({ ...one, end: ends.get(reactionKey(one)) ?? null }));
 }
 
@@ -135,23 +135,20 @@ export function pushedReaction(
 export async function dispatch(project: Project, id: ItemId, reaction: Reaction): Promise<void> {
   const { paths, hosts } = project;
   const key = reactionKey(reaction);
-  for (const given of dispatchedFor(project, id, reaction.number))
-    if (given.end === null && reactionKey(given) !== key) await giveUp(project, id, given);
+  for (const given of dispatchedFor(project, id, reaction.number)) {
+    if (given.end !== null || reactionKey(given) === key) continue;
+    const steps = inspectJournal(paths.checkpoint('react', id))?.finished ?? [];
+    const wrote = steps.some(({ name }) => /^react-\d+$/.test(name));
+    await recordEnd(project, id, { key: reactionKey(given), commit: null, wrote, dropped: false });
+  }
   const { branch, number } = reaction;
   if (!(await fetchMissing(project, await hosts.forge(), reaction)))
     throw new AgentosError({ code: 'pull-request-moved', number, branch }, { retry: 'transient' });
-  await postOnce(paths, id, { name: STEPS.reaction, inputs: { key } }, async () => reaction);
-}
-
-/** For a dispatched reaction that another one replaces. */
-async function giveUp(project: Project, id: ItemId, given: Reaction): Promise<void> {
-  const steps = inspectJournal(project.paths.checkpoint('react', id))?.finished ?? [];
-  const wrote = steps.some(({ name }) => /^react-\d+$/.test(name));
-  await recordEnd(project, id, { key: reactionKey(given), commit: null, wrote, dropped: false });
+  await postOnce(paths, id, { name: 'reaction', inputs: { key } }, async () => reaction);
 }
 
 async function recordEnd({ paths }: Project, id: ItemId, end: ReactionEnd): Promise<void> {
-  await postOnce(paths, id, { name: STEPS.reactionEnd, inputs: { key: end.key } }, async () => end);
+  await postOnce(paths, id, { name: 'reaction-end', inputs: { key: end.key } }, async () => end);
 }
 
 /**
@@ -170,7 +167,7 @@ export async function finishReaction(posting: Posting, reaction: Reaction, resul
     await moveBranchForward(git, branch, { from: head, to: commit });
     say(`pushed ${commit.slice(0, 12)} to ${url}`);
     if (evidence !== null)
-      await postOnce(paths, id, { name: STEPS.evidence, inputs: { commit } }, () =>
+      await postOnce(paths, id, { name: 'evidence', inputs: { commit } }, () =>
         forge.setEvidence(commit, { ...evidence, url }),
       );
   }
@@ -196,19 +193,19 @@ async function answer(
     await postOnce<Posted>(
       paths,
       id,
-      { name: STEPS.answer, inputs: { key, thread } },
+      { name: 'answer', inputs: { key, thread } },
       () => forge.reply(number, thread, mask(text(marker))),
       () => forge.findReply(number, thread, marker),
     );
   };
   const facts = { commit: result.commit, files: result.files };
-  for (const [thread, remarks] of Map.groupBy(reviews, (one) => one.thread)) {
+  const threads = Map.groupBy(reviews, (one) => one.thread);
+  for (const [thread, remarks] of threads) {
     const said = remarks.flatMap((one) => result.answers[one.id] ?? []);
     if (thread !== null) await post(thread, remarks, (marker) => reactionAnswer(marker, said, facts));
   }
-  const others = reviews.filter(({ thread }) => thread === null);
-  const hasThreadsAlone = reaction.checks.length === 0 && !reaction.isBaseMoved && others.length === 0;
-  if (hasThreadsAlone) return;
+  const others = threads.get(null) ?? [];
+  if (reaction.checks.length === 0 && !reaction.isBaseMoved && others.length === 0) return;
   const remarks = others.map(({ id: one, by }) => ({ by, said: result.answers[one] ?? null }));
   const details = result.evidence?.details ?? null;
   const about = { what: describeReaction(reaction), cycle: reaction.cycle, remarks, evidence: details };

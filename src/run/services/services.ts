@@ -9,8 +9,8 @@ import { createGitLabForge, createGitLabTracker } from '../../forge/gitlab.ts';
 import type { Forge, Tracker } from '../../forge/port.ts';
 import { createGit } from '../../git/git.ts';
 import { pushUrl } from '../../git/push.ts';
+import { webHostOf } from '../../host/client.ts';
 import { followProxies } from '../../host/fetch.ts';
-import { hostOfPlace, placeOfUrl, webHostOf } from '../../host/remote-url.ts';
 import { createRepository, type Repository, type RepositoryFacts } from '../../host/repository.ts';
 import { createAppToken, findToken } from '../../host/token.ts';
 import { createGitHubSource } from '../../source/github.ts';
@@ -43,6 +43,26 @@ const ADAPTERS = {
   gitlab: { source: createGitLabSource, tracker: createGitLabTracker, forge: createGitLabForge },
 };
 
+const USUAL_HOSTS = { github: 'github.com', gitlab: 'gitlab.com' };
+
+/** Where the URL of a git remote leads; null: to no service, for example to a folder. `host` null: to an unknown one. */
+export function placeOfUrl(
+  url: string,
+  apiUrls: Record<HostName, string>,
+): { host: HostName | null; path: string } | null {
+  const short = /^(?:[^@/\s]+@)?([\w.-]+):(?!\/)([^\s]+)$/.exec(url);
+  const parsed = short === null ? URL.parse(url) : null;
+  if (parsed !== null && !/^(?:https?|ssh|git):$/.test(parsed.protocol)) return null;
+  const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
+  const named = short?.[1] ?? (isWeb ? parsed.host : parsed?.hostname) ?? '';
+  const path = (short?.[2] ?? parsed?.pathname ?? '').replace(/^\/+|\/+$|\.git\/*$/g, '');
+  if (named === '' || !/^[\w.-]+(?:\/[\w.-]+)+$/.test(path)) return null;
+  // GitHub's host for SSH over the HTTPS port.
+  const webHost = named.toLowerCase().replace(/^ssh\.github\.com$/, 'github.com');
+  const isOf = (host: HostName): boolean => webHost === webHostOf(apiUrls[host]) || webHost === USUAL_HOSTS[host];
+  return { host: isOf('github') ? 'github' : isOf('gitlab') ? 'gitlab' : null, path };
+}
+
 export type Services = ReturnType<typeof createServices>;
 
 /** The sources, trackers and forges of a project. Only the parent has them, because no worker holds a token. */
@@ -60,12 +80,11 @@ export function createServices({ config, env, childEnv, repository, onSecret, on
 
   /** What `origin` is on the named service, or on any. Null: it is not there. */
   async function originOn(named: HostName | null): Promise<HostedRepository | null> {
-    const place = placeOfUrl((await originUrl()) ?? '');
-    if (place === null) return null;
+    const { host: known = null, path } = placeOfUrl((await originUrl()) ?? '', apiUrls) ?? {};
     // An unknown host may be the named service under another name.
-    const host = hostOfPlace(place, apiUrls) ?? named;
-    if (host === null || (named !== null && host !== named)) return null;
-    return host === 'github' && place.path.split('/').length !== 2 ? null : { host, path: place.path };
+    const host = known ?? named;
+    if (path === undefined || host === null || (named !== null && host !== named)) return null;
+    return host === 'github' && path.split('/').length !== 2 ? null : { host, path };
   }
 
   async function unnamed(host: HostName | null): Promise<AgentosError> {
