@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
 import type { Git } from './git.ts';
 
@@ -15,23 +14,6 @@ export async function branchesBelow(git: Git, prefix: string): Promise<{ ref: st
   });
 }
 
-const MOST_LOOKS = 5;
-
-/**
- * Lists refs with the places where they are checked out. For that, git reads the folders of all worktrees, and fails if another
- * process is just making or removing one; so it is retried.
- */
-export async function refsWithPlaces(git: Git, format: string, ...patterns: string[]): Promise<string> {
-  for (let look = 1; ; look++) {
-    try {
-      return await git.text(['for-each-ref', `--format=${format}`, ...patterns]);
-    } catch (error) {
-      if (look === MOST_LOOKS || !(error instanceof Error) || !error.message.includes('worktrees/')) throw error;
-      await sleep(20 * look);
-    }
-  }
-}
-
 export interface BranchRef {
   commit: string;
   /** Where it is checked out; null: nowhere. */
@@ -40,8 +22,8 @@ export interface BranchRef {
 
 /** Our branches by name, and one that is named like their folder. */
 export async function ourBranches(repository: Git): Promise<Map<string, BranchRef>> {
-  const format = '%(refname:lstrip=2)%00%(objectname)%00%(worktreepath)%00';
-  const fields = (await refsWithPlaces(repository, format, `refs/heads/${FOLDER}`)).split('\0');
+  const format = '--format=%(refname:lstrip=2)%00%(objectname)%00%(worktreepath)%00';
+  const fields = (await repository.text(['for-each-ref', format, `refs/heads/${FOLDER}`])).split('\0');
   const found = new Map<string, BranchRef>();
   for (let at = 0; at + 2 < fields.length; at += 3) {
     const [name = '', commit = '', path = ''] = fields.slice(at, at + 3);

@@ -7,7 +7,6 @@ import { idReactedTo } from '../core/reaction.ts';
 import { namesInSync, textIfReadable } from '../process/files.ts';
 import { livingHolder } from '../process/lock.ts';
 import { isTemporaryFile, STATE_ENTRIES } from '../process/state-folder.ts';
-import { refsWithPlaces } from './branches.ts';
 import type { Git } from './git.ts';
 import { toolFilePatterns } from './ignore-patterns.ts';
 
@@ -93,7 +92,7 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
     git.run(['ls-files', '-z', '--stage']),
     git.run(['ls-files', '-z', '--others', '--exclude-standard', ...noise]),
     git.run(['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory']),
-    refsWithPlaces(git, '%(refname) %(objectname) %(worktreepath)'),
+    git.text(['for-each-ref', '--format=%(refname) %(objectname) %(worktreepath)']),
     git.text(['rev-parse', '--path-format=absolute', '--git-dir', '--git-common-dir']),
   ]);
 

@@ -19,18 +19,8 @@ export interface WorktreePlace {
   indexFile: string;
 }
 
-const commonDirs = new WeakMap<Git, Promise<string>>();
-
-/** Cached, because it does not change. */
-function commonDirOf(repository: Git): Promise<string> {
-  const asked =
-    commonDirs.get(repository) ?? repository.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
-  commonDirs.set(repository, asked);
-  return asked;
-}
-
 export async function placeOf(repository: Git, directory: string): Promise<WorktreePlace> {
-  const commonDir = await commonDirOf(repository);
+  const commonDir = await repository.text(['rev-parse', '--path-format=absolute', '--git-common-dir']);
   return placeIn(commonDir, join(await realFolder(dirname(directory)), basename(directory)));
 }
 

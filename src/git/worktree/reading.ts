@@ -9,7 +9,7 @@ import type { Git } from '../git.ts';
 import { checkOut } from './open.ts';
 import { LONG_MS, placeOf, type WorktreePlace, worktreeGit, worktreeStates } from './place.ts';
 import { readable, shareIndex, splitNames } from './private-index.ts';
-import { register, registrationOf, removeWorktree } from './registration.ts';
+import { register, registrationOf, removeWorktree, unregister } from './registration.ts';
 import { lfsSettings } from './submodules.ts';
 
 /** The state that a question is about: `tree` is the commit's own tree, or one derived from it. */
@@ -95,7 +95,7 @@ async function take(
 /** A program may have changed settings or HEAD in git's own folder for the worktree. */
 async function registerAnew(repository: Git, place: WorktreePlace, commit: string): Promise<string> {
   const known = await registrationOf(place);
-  if (known !== null) await removeFolder(known, place.commonDir);
+  if (known !== null) await unregister(place, known);
   return register(repository, place, null, commit);
 }
 

@@ -111,6 +111,13 @@ async function textOf(path: string): Promise<string> {
   return (await readFile(path, 'utf8').catch(() => '')).trimEnd();
 }
 
+/** First what names the worktree: from then on git passes the folder over. */
+export async function unregister({ commonDir }: WorktreePlace, gitDir: string): Promise<void> {
+  requireInside(gitDir, commonDir);
+  await rm(join(gitDir, 'gitdir'), { force: true });
+  await removeFolder(gitDir, commonDir);
+}
+
 /** Why a person locked the worktree; empty: they did not say; null: it is not locked. */
 export async function lockedBecause(gitDir: string): Promise<string | null> {
   return readFile(join(gitDir, 'locked'), 'utf8').then(
@@ -140,7 +147,7 @@ export async function removeWorktree(repository: Git, place: WorktreePlace): Pro
   const aside = join(stateFolder, `removed-${process.pid}-${Date.now()}`);
   await rename(directory, aside).catch(() => removeFolder(directory, work));
   if (gitDir !== null) {
-    await removeFolder(gitDir, place.commonDir);
+    await unregister(place, gitDir);
     await rmdir(dirname(gitDir)).catch(() => undefined);
   }
   await removePins(repository, place.name);
