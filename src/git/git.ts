@@ -170,7 +170,7 @@ export async function settingsOf(git: Git, pattern: string, file: string | null)
 
 /** Commands that read or write files of a checkout, or merge. */
 const RUNS_DRIVERS: ReadonlySet<string> = new Set(
-  'add checkout-index diff diff-files merge-tree read-tree status submodule update-index worktree'.split(' '),
+  'add checkout-index diff diff-files merge-tree read-tree reset status submodule update-index'.split(' '),
 );
 
 const DRIVERS = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;

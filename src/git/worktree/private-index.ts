@@ -20,9 +20,8 @@ export async function captureIndex(git: Git, place: WorktreePlace, made: readonl
   // Not by `git add --update`: in a submodule it runs git with the settings there, which a program may have written.
   const [others, changed] = await Promise.all([otherFiles(git, place, made), changedFiles(git)]);
   const update = async (how: string[], files: readonly string[]): Promise<void> => {
-    const input = Buffer.from(files.map((path) => `${path}\0`).join(''), 'latin1');
     const args = ['update-index', ...how, '-z', '--stdin'];
-    if (files.length > 0) await git.run(args, { input, timeoutMs: LONG_MS });
+    if (files.length > 0) await git.run(args, { input: namesAsInput(files), timeoutMs: LONG_MS });
   };
   // First, because a link may have replaced their folder.
   await update(['--force-remove'], changed.deleted);
@@ -46,7 +45,7 @@ export async function rereadRecentFiles(git: Git, { directory }: WorktreePlace, 
     }
   };
   const recent = entries.filter(isRecent);
-  const input = Buffer.from(recent.map((entry) => `${entry}\0`).join(''), 'latin1');
+  const input = namesAsInput(recent);
   // The same entries, without the cached file attributes.
   if (recent.length > 0) await git.run(['update-index', '-z', '--index-info'], { input, timeoutMs: LONG_MS });
 }
@@ -112,6 +111,10 @@ export async function shareIndex({ indexFile }: WorktreePlace, gitDir: string): 
 
 export function splitNames(listing: Buffer): string[] {
   return listing.toString('latin1').split('\0').filter(Boolean);
+}
+
+export function namesAsInput(names: readonly string[]): Buffer {
+  return Buffer.from(names.map((name) => `${name}\0`).join(''), 'latin1');
 }
 
 export function readable(name: string): string {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { refsBelow, removeRefsBelow } from '../branches.ts';
 import type { Git } from '../git.ts';
 import { LONG_MS } from './place.ts';
-import { asBytes, readable, splitNames } from './private-index.ts';
+import { asBytes, namesAsInput, readable, splitNames } from './private-index.ts';
 
 export interface TreeChange {
   path: string;
@@ -81,15 +81,11 @@ export async function treeWithPathsFrom(
   paths: readonly string[],
 ): Promise<string> {
   if (paths.length === 0) return tree;
-  const wanted = new Set(paths.map((path) => asBytes(path.replace(/\/+$/, ''))));
-  const [before, after] = await Promise.all([entriesUnder(git, tree, wanted), entriesUnder(git, source, wanted)]);
-  const kept = new Set(after.map((entry) => entry.path));
-  const gone = before.filter((entry) => !kept.has(entry.path));
-  const lines = [
-    ...gone.map(({ path }) => removal(tree, path)),
-    ...after.map(({ mode, id, path }) => `${mode} ${id}\t${path}`),
-  ];
-  return editTree(git, stateFolder, tree, lines);
+  const args = ['reset', '--quiet', '--no-refresh', '--pathspec-from-file=-', '--pathspec-file-nul', source];
+  const input = namesAsInput(paths.map((path) => asBytes(path)));
+  return editTree(git, stateFolder, tree, (env) =>
+    git.run(args, { env: { ...env, GIT_LITERAL_PATHSPECS: '1' }, input, timeoutMs: LONG_MS }),
+  );
 }
 
 /** A tree with files of these contents; null: without the file. */
@@ -99,68 +95,32 @@ export async function treeWithFiles(
   tree: string,
   files: Readonly<Record<string, string | null>>,
 ): Promise<string> {
-  const all = Object.entries(files).map(([path, content]) => ({ path: asBytes(path), content }));
-  const contents = all.flatMap(({ path, content }) => (content === null ? [] : [{ path, content }]));
-  const gone = all.filter(({ content }) => content === null);
-  const write = ({ content }: { content: string }): Promise<string> =>
-    git.text(['hash-object', '-w', '--no-filters', '--stdin'], { input: content });
-  const [there, ids] = await Promise.all([
-    entriesUnder(git, tree, new Set(contents.map(({ path }) => path))),
-    Promise.all(contents.map(write)),
-  ]);
-  const executable = new Set(there.filter(({ mode }) => mode === '100755').map(({ path }) => path));
-  const lines = [
-    ...gone.map(({ path }) => removal(tree, path)),
-    ...contents.map(({ path }, at) => `${executable.has(path) ? '100755' : '100644'} ${ids[at]}\t${path}`),
-  ];
-  return editTree(git, stateFolder, tree, lines);
-}
-
-interface TreeEntry {
-  mode: string;
-  id: string;
-  path: string;
-}
-
-/** For other paths, which git could misread, or too many of them, the whole tree is listed. */
-const PLAIN_PATH = /^[\w./ -]+$/;
-const MOST_NAMED = 100;
-
-async function entriesUnder(git: Git, tree: string, wanted: ReadonlySet<string>): Promise<TreeEntry[]> {
-  const canBeNamed = wanted.size <= MOST_NAMED && [...wanted].every((path) => PLAIN_PATH.test(path));
-  const listing = ['ls-tree', '-r', '-z', '--full-tree', tree, ...(canBeNamed ? ['--', ...wanted] : [])];
-  const entries: TreeEntry[] = [];
-  for (const line of splitNames(await git.run(listing))) {
-    const tab = line.indexOf('\t');
-    const path = line.slice(tab + 1);
-    const [mode = '', , id = ''] = line.slice(0, tab).split(' ');
-    if (isUnder(path, wanted)) entries.push({ mode, id, path });
-  }
-  return entries;
-}
-
-function isUnder(path: string, wanted: ReadonlySet<string>): boolean {
-  for (let at = path.length; at > 0; at = path.lastIndexOf('/', at - 1)) {
-    if (wanted.has(path.slice(0, at))) return true;
-  }
-  return false;
-}
-
-function removal(tree: string, path: string): string {
-  return `0 ${'0'.repeat(tree.length)}\t${path}`;
+  const entries = Object.entries(files).map(async ([path, content]) => {
+    if (content === null) return `0 ${'0'.repeat(tree.length)}\t${asBytes(path)}`;
+    const id = await git.text(['hash-object', '-w', '--no-filters', '--stdin'], { input: content });
+    return `100644 ${id}\t${asBytes(path)}`;
+  });
+  const input = namesAsInput(await Promise.all(entries));
+  return editTree(git, stateFolder, tree, (env) =>
+    git.run(['update-index', '--replace', '-z', '--index-info'], { env, input }),
+  );
 }
 
 let edits = 0;
 
-/** Changes a tree by these entries, in a temporary index. */
-async function editTree(git: Git, stateFolder: string, tree: string, lines: readonly string[]): Promise<string> {
+/** Changes a tree in a temporary index. */
+async function editTree(
+  git: Git,
+  stateFolder: string,
+  tree: string,
+  edit: (env: Record<string, string>) => Promise<unknown>,
+): Promise<string> {
   edits += 1;
   const index = join(stateFolder, `edit-${process.pid}-${edits}`);
   const env = { GIT_INDEX_FILE: index };
-  const input = Buffer.from(lines.map((line) => `${line}\0`).join(''), 'latin1');
   try {
     await git.run(['read-tree', tree], { env });
-    await git.run(['update-index', '--replace', '-z', '--index-info'], { env, input });
+    await edit(env);
     return await git.text(['write-tree'], { env });
   } finally {
     await rm(index, { force: true });

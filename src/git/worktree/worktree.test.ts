@@ -162,6 +162,21 @@ test('trees are made of others without touching a file', async () => {
   expect(await worktree.snapshot()).toBe(two);
 });
 
+test('a path is that path alone, whatever it looks like to git', async () => {
+  const bench = await worktreeBench();
+  const { worktree } = await bench.open();
+  const one = await worktree.snapshot();
+  const odd = ['*.js', ':(top)x', '-n', '[ab]', 'a\nb', '"quoted"'];
+  for (const path of [...odd, 'z.js', 'a']) await put(worktree, path, 'new\n');
+  const two = await worktree.snapshot();
+  const mixed = await worktree.withPathsFrom(one, two, odd);
+  expect((await worktree.changes(one, mixed)).map(({ path }) => path)).toEqual(odd.toSorted());
+  expect((await worktree.changes(one, await worktree.withPathsFrom(two, one, odd))).map(({ path }) => path)).toEqual([
+    'a',
+    'z.js',
+  ]);
+});
+
 test('a diff that nobody could read is cut at the end of a line, and says so', async () => {
   const bench = await worktreeBench();
   const { worktree } = await bench.open();
