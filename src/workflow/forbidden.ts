@@ -131,17 +131,8 @@ const PROTECTED: readonly RegExp[] = [
   /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI)(?:\.local|\.override)?\.md$|^(?:\.(?:cursor|windsurf|cline)rules|\.aider\.conf\.yml)$/i,
 ];
 
-/** Folders of such files: a link in the place of one would replace all of them. */
-const FOLDERS = new RegExp(
-  `(?:^|/)(?:${[
-    '\\.(?:github|gitea|forgejo|circleci|buildkite|husky|githooks|devcontainer|yarn|vscode|cargo|mvn|idea|zed)',
-    '\\.(?:claude|codex|gemini|opencode|cursor|windsurf|continue|clinerules|roo|kiro|junie)',
-    'agentos(?:/prompts)?',
-    'gradle(?:/wrapper)?',
-    '\\.(?:github|gitea|forgejo)/(?:workflows|actions)',
-  ].join('|')})$`,
-  'i',
-);
+/** Places of folders with such files: a link in the place of one would replace all of them. */
+const FOLDERS = /(?:^|\/)(?:\..+|agentos(?:\/prompts)?|gradle(?:\/wrapper)?)$/i;
 
 const MANIFEST = /(?:^|\/)(?:package|composer)\.json$/i;
 

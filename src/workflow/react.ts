@@ -49,7 +49,7 @@ export interface ReactContext extends DesignedContext {
   conflict: Merge | null;
   /** The report of the implementation; may be empty. */
   report: string;
-  /** Test files that may be changed. */
+  /** Test files that may be changed, as far as is known. */
   openTests: readonly string[];
 }
 
@@ -75,8 +75,9 @@ export async function runReact(item: ItemContext, parts: ReactParts): Promise<Re
     if (broken.length === 0) return commitReaction(opened, log, { tree: startTree, authors: [], answers: {} });
   }
   const decider = createDecider(item, { folder: item.paths.lineage(item.id), canRevise: writer.isModel });
-  const context = await askConsent(opened, decider);
-  if ('status' in context) return context;
+  const allowed = await askConsent(opened, decider);
+  if ('status' in allowed) return allowed;
+  const context = { ...allowed, openTests: await openTestsIn(allowed) };
 
   const gates = await reactGates(context, tests, log, broken);
   const { write, authors } = createWriterCalls(context, tests);
@@ -134,19 +135,17 @@ async function openReaction(item: ItemContext, parts: ReactParts): Promise<React
     : null;
   const conflict = merge !== null && merge.conflicts.length > 0 ? merge : null;
   const [report = null] = await readAt(git, [{ ref: head, path: item.paths.report(item.id) }]);
-  const context = { ...opened, lld: readLld(lldText), headTree, startTree: merge?.tree ?? headTree, conflict };
-  return { ...context, report: report ?? '', openTests: await openTestsIn(context, reaction.reviews) };
+  const trees = { headTree, startTree: merge?.tree ?? headTree, conflict };
+  return { ...opened, ...trees, lld: readLld(lldText), report: report ?? '', openTests: [] };
 }
 
 /** Tests are frozen, except those in conflict and those that a remark is about, by its line or by their name in its text. */
-async function openTestsIn(
-  { git, suite, conflict, reaction }: Pick<ReactContext, 'git' | 'suite' | 'conflict' | 'reaction'>,
-  reviews: readonly ReviewRequest[],
-): Promise<string[]> {
+async function openTestsIn({ git, suite, conflict, reaction }: ReactContext): Promise<string[]> {
   const inConflict = new Set(conflict?.conflicts.map(({ path }) => path));
-  const testFiles = (await openCommit(git, reaction.head)).paths.filter((path) => suite.isTestFile(path));
-  return testFiles.filter(
-    (file) => inConflict.has(file) || reviews.some(({ path, body }) => path === file || namesFile(body, file)),
+  const { paths } = await openCommit(git, reaction.head);
+  const isAbout = (file: string) => (review: ReviewRequest) => review.path === file || namesFile(review.body, file);
+  return paths.filter(
+    (file) => suite.isTestFile(file) && (inConflict.has(file) || reaction.reviews.some(isAbout(file))),
   );
 }
 
@@ -162,8 +161,7 @@ async function askConsent(context: ReactContext, decider: Decider): Promise<Reac
   if (decision.change === null) return context;
   const { by, change: body } = decision;
   const remark = { id: 'decision', thread: null, by, body, path: null, line: null, earlier: [] };
-  const reviews = [...reaction.reviews, remark];
-  return { ...context, reaction: { ...reaction, reviews }, openTests: await openTestsIn(context, reviews) };
+  return { ...context, reaction: { ...reaction, reviews: [...reaction.reviews, remark] } };
 }
 
 /**

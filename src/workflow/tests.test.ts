@@ -105,7 +105,7 @@ test.each<[TestOutcome, TestOutcome[]]>([
     first.close();
     const second = play(file, [...outcomes]);
     expect(await second.runs.run({ step: 'green-1', tree: 'code' })).toEqual(told);
-    expect(second.ran).toHaveLength(outcomes.length);
+    expect(second.ran).toHaveLength(1);
     second.close();
     const third = play(file, ['passed']);
     expect(await third.runs.run({ step: 'green-1', tree: 'code' })).toMatchObject({ outcome: 'passed' });

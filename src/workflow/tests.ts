@@ -55,14 +55,14 @@ interface TestsRun extends TestRun {
 const MOST_STORED = 4_000;
 
 /**
- * Runs tests on one state of the worktree, as a durable step that ends only with a report that was read:
+ * Runs tests on one state of the worktree, as a durable step:
  *
  *   could not be started, killed – fails the attempt, which may work later; the writer is not to blame
  *   timed out                    – run once more; again: the written code hangs, which is reported to the writer
  *   no report                    – the same if the base still gives a report; otherwise as if it could not be started
  *
- * A failure without a report is stored as a step of its own, so that the writer's next call has the same prompt and is not
- * paid for again. It is used only if a new run has no report either.
+ * A failure without a report is stored too, so that the writer's next call has the same prompt and is not paid for again.
+ * Because its cause may be gone, the tests run once more when it is replayed, and a report counts.
  */
 export function createTestRuns(
   context: Pick<WorktreeContext, 'suite' | 'worktree' | 'setUp' | 'baseTree' | 'step' | 'emit' | 'signal' | 'checkout'>,
@@ -131,9 +131,7 @@ export function createTestRuns(
     /** `isFollowed`: another check of the checkout follows soon, and covers this run. */
     run: async ({ isFollowed = false, ...asked }: RunTests & { isFollowed?: boolean }): Promise<TestsRun> => {
       const { step } = asked;
-      const inputs = inputsOf(asked);
-      let unread: TestsRun | null = null;
-      const read = async (): Promise<TestsRun> => {
+      const runTwice = async (): Promise<TestsRun> => {
         const first = await once(asked);
         if (isRead(first)) return first;
         if (first.outcome === 'could-not-run' || first.outcome === 'killed') throw cannotRun(first);
@@ -142,18 +140,15 @@ export function createTestRuns(
           if (!isRead(before)) throw cannotRun(before);
         }
         const second = await once(asked);
-        if (isRead(second)) return second;
-        if (second.outcome === first.outcome || second.outcome === 'timed-out') unread = second;
+        if (isRead(second) || second.outcome === first.outcome || second.outcome === 'timed-out') return second;
         throw cannotRun(second);
       };
       const runStep = async (): Promise<TestsRun> => {
-        try {
-          return (await durable({ name: step, inputs }, async () => ({ run: await read() }))).value.run;
-        } catch (error) {
-          const run: TestsRun | null = unread;
-          if (run === null) throw error;
-          return (await durable({ name: `${step}-unread`, inputs }, async () => ({ run }))).value.run;
-        }
+        const { value, replayed } = await durable({ name: step, inputs: inputsOf(asked) }, async () => ({
+          run: await runTwice(),
+        }));
+        const again = replayed && !isRead(value.run) ? await once(asked) : value.run;
+        return isRead(again) ? again : value.run;
       };
       return isFollowed ? runStep() : checkout.checked(runStep);
     },
