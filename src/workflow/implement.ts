@@ -203,11 +203,11 @@ async function reportOf(context: DesignedContext, approved: Approved): Promise<s
     ...gates.proven(),
     review,
     notices: [
-      ...on.map((branch) => `begun at ${branch}, which was not merged: merge that first`),
+      ...on.map((branch) => `starts from ${branch}, which is not merged: merge that first`),
       ...changes.filter((change) => !change.planned).map(({ path }) => `${path}: changed, but not in the LLD`),
       ...lld.files
         .filter(({ path }) => !changes.some((change) => change.path === path || change.path.startsWith(`${path}/`)))
-        .map(({ path, change }) => `${path}: the LLD says ${change}, but it is as it was`),
+        .map(({ path, change }) => `${path}: the LLD says ${change}, but the file is unchanged`),
       ...gates.undone().map(({ step, paths, why }) => `${step}: undone, ${why}: ${paths.join(', ')}`),
       ...gates.guards.found(),
       ...review.decisions.map(describeDecision),

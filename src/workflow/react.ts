@@ -49,7 +49,7 @@ export interface ReactContext extends DesignedContext {
   conflict: Merge | null;
   /** The report of the implementation; may be empty. */
   report: string;
-  /** Test files that may be changed, as far as is known. */
+  /** Test files that may be changed; empty until everything that is asked is known. */
   openTests: readonly string[];
 }
 

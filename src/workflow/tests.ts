@@ -211,8 +211,8 @@ export function createTrials(
   };
 
   return async (files) => {
-    if (count >= MOST_TRIALS) return { refused: `the tests ran ${MOST_TRIALS} times already, and no more` };
-    if (spentMs >= config.tests.timeoutMs) return { refused: 'the runs of the tests took too long already' };
+    if (count >= MOST_TRIALS) return { refused: `the tests ran ${MOST_TRIALS} times already, the most for one call` };
+    if (spentMs >= config.tests.timeoutMs) return { refused: 'the test runs of this call took too long already' };
     const tree = await worktree.snapshot();
     for (const file of files ?? []) {
       const isTest = suite.isTestFile(file) && isRunnableTest(file) && !file.startsWith('-');

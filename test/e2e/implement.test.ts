@@ -342,7 +342,7 @@ test('items that change the same file run one after another, dependencies first;
   repository.git('merge-base', '--is-ancestor', branchOf(first), branchOf(second));
   expect(ended.stdout).toContain(`[IMPL-${second}] starts from ${branchOf(first)}, not merged yet\n`);
   expect(repository.git('show', `${branchOf(second)}:docs/reports/${second}.md`)).toContain(
-    `begun at ${branchOf(first)}, which was not merged: merge that first`,
+    `starts from ${branchOf(first)}, which is not merged: merge that first`,
   );
   // When the first is merged, it is done over on the new base, beside what it was.
   repository.git('stash', '--quiet', '--include-untracked', '--', 'docs/lld');
