@@ -186,7 +186,8 @@ export function createGitHubReviews(repository: Repository): Pick<Forge, 'review
     async reply(number, to, body) {
       const route = to === null ? 'POST issues/{number}/comments' : 'POST pulls/{number}/comments/{to}/replies';
       const reply = { number, body, ...(to === null ? {} : { to }) };
-      return postedOf(await repository.request(commentSchema, route, `answer on pull request ${number}`, reply));
+      const { id: own } = await repository.request(commentSchema, route, `answer on pull request ${number}`, reply);
+      return { id: String(own) };
     },
     async findReply(number, to, marker) {
       return findOwn(repository, await (to === null ? conversationOf(number) : linesOf(number)), marker);
@@ -196,10 +197,7 @@ export function createGitHubReviews(repository: Repository): Pick<Forge, 'review
 
 /** The first comment of our own that begins with the marker. */
 export async function findOwn(repository: Repository, all: readonly Comment[], marker: string): Promise<Posted | null> {
-  for (const one of all) if (one.body?.startsWith(marker) && (await repository.isOwn(one.user))) return postedOf(one);
+  for (const one of all)
+    if (one.body?.startsWith(marker) && (await repository.isOwn(one.user))) return { id: String(one.id) };
   return null;
-}
-
-export function postedOf({ id: own, html_url }: Comment): Posted {
-  return { id: String(own), url: html_url };
 }

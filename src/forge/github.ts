@@ -3,15 +3,8 @@ import { sha256 } from '../core/hash.ts';
 import { parseItemId } from '../core/ids.ts';
 import { orElse } from '../host/failure.ts';
 import { githubPost, type Repository } from '../host/repository.ts';
-import {
-  branchSchema,
-  commentSchema,
-  createGitHubChecks,
-  createGitHubReviews,
-  findOwn,
-  postedOf,
-} from './github-feedback.ts';
-import { type Check, EVIDENCE, type Forge, type Posted, type PullRequest, STATE_LABELS, type Tracker } from './port.ts';
+import { branchSchema, commentSchema, createGitHubChecks, createGitHubReviews, findOwn } from './github-feedback.ts';
+import { type Check, EVIDENCE, type Forge, type PullRequest, STATE_LABELS, type Tracker } from './port.ts';
 
 const nothing = z.unknown();
 const issueSchema = githubPost.extend({ number: z.int(), title: z.string(), pull_request: z.unknown().optional() });
@@ -32,7 +25,8 @@ export function createGitHubTracker(repository: Repository): Tracker {
     },
     async addComment(number, body) {
       const route = 'POST issues/{number}/comments';
-      return postedOf(await repository.request(commentSchema, route, `comment on #${number}`, { number, body }));
+      const { id } = await repository.request(commentSchema, route, `comment on #${number}`, { number, body });
+      return { id: String(id) };
     },
     async editComment(number, comment, body) {
       const what = `edit its comment on #${number}`;
@@ -64,17 +58,14 @@ export function createGitHubTracker(repository: Repository): Tracker {
       const creator = (await repository.viewer()) ?? undefined;
       const newest = { state: 'all', sort: 'created', direction: 'desc', per_page: 100, creator };
       for (const one of await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest))
-        if (one.body?.includes(marker) && (await repository.isOwn(one.user))) return issuePosted(one);
+        if (one.body?.includes(marker) && (await repository.isOwn(one.user))) return { url: one.html_url };
       return null;
     },
     async createIssue({ title, body }) {
-      return issuePosted(await repository.request(issueSchema, 'POST issues', 'create an issue', { title, body }));
+      const made = await repository.request(issueSchema, 'POST issues', 'create an issue', { title, body });
+      return { url: made.html_url };
     },
   };
-}
-
-function issuePosted({ number, html_url }: z.infer<typeof issueSchema>): Posted {
-  return { id: String(number), url: html_url };
 }
 
 const repo = z.looseObject({ full_name: z.string() });

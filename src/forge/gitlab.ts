@@ -33,13 +33,14 @@ export function createGitLabTracker(repository: Repository): Tracker {
     location: repository.location,
     requireWrite: repository.requireActive,
     findComment: (id, marker) => findNote(repository, `issues/${id}`, `#${id}`, marker),
-    addComment: (id, body) => addNote(repository, `issues/${id}`, `comment on #${id}`, body),
+    async addComment(id, body) {
+      const note = repository.request(gitlabNote, `POST issues/${id}/notes`, `comment on #${id}`, { body });
+      return { id: String((await note).id) };
+    },
     async editComment(id, comment, body) {
-      const what = `edit its note on #${id}`;
-      return (
-        (await orElse(repository.request(gitlabNote, `PUT issues/${id}/notes/${comment}`, what, { body }), null)) !==
-        null
-      );
+      const route = `PUT issues/${id}/notes/${comment}`;
+      const edit = repository.request(gitlabNote, route, `edit its note on #${id}`, { body });
+      return (await orElse(edit, null)) !== null;
     },
     async setState(id, state) {
       const what = `label #${id}`;
@@ -70,14 +71,11 @@ export function createGitLabTracker(repository: Repository): Tracker {
       const newest = { author_username, order_by: 'created_at', sort: 'desc', state: 'all', per_page: 100 };
       const all = await repository.request(z.array(issueSchema), 'GET issues', 'read issues', newest);
       const found = all.find(({ description }) => description?.includes(marker));
-      return found === undefined ? null : { id: String(found.iid), url: found.web_url };
+      return found === undefined ? null : { url: found.web_url };
     },
     async createIssue({ title, body: description }) {
-      const { iid, web_url } = await repository.request(issueSchema, 'POST issues', 'create an issue', {
-        title,
-        description,
-      });
-      return { id: String(iid), url: web_url };
+      const issue = { title, description };
+      return { url: (await repository.request(issueSchema, 'POST issues', 'create an issue', issue)).web_url };
     },
   };
 }
@@ -86,18 +84,8 @@ export function createGitLabTracker(repository: Repository): Tracker {
 async function findNote(repository: Repository, place: string, name: string, marker: string): Promise<Posted | null> {
   const all = await repository.list(gitlabNote, `GET ${place}/notes`, `read notes on ${name}`, { sort: 'asc' });
   for (const note of all)
-    if (note.body.startsWith(marker) && (await repository.isOwn(note.author))) return postedOf(repository, place, note);
+    if (note.body.startsWith(marker) && (await repository.isOwn(note.author))) return { id: String(note.id) };
   return null;
-}
-
-async function addNote(repository: Repository, place: string, what: string, body: string): Promise<Posted> {
-  const note = await repository.request(gitlabNote, `POST ${place}/notes`, what, { body });
-  return postedOf(repository, place, note);
-}
-
-async function postedOf(repository: Repository, place: string, { id }: Note): Promise<Posted> {
-  const [kind, number] = place.split('/');
-  return { id: String(id), url: `${(await repository.facts()).webUrl}/-/${kind}/${number}#note_${id}` };
 }
 
 const requestSchema = z
@@ -255,11 +243,10 @@ export function createGitLabForge(repository: Repository): Forge {
       return Promise.all(said);
     },
     async reply(number, thread, body) {
-      const place = `merge_requests/${number}`;
-      const what = `answer on merge request ${number}`;
-      if (thread === null) return addNote(repository, place, what, body);
-      const route = `POST ${place}/discussions/${thread}/notes`;
-      return postedOf(repository, place, await repository.request(gitlabNote, route, what, { body }));
+      const notes = thread === null ? 'notes' : `discussions/${thread}/notes`;
+      const route = `POST merge_requests/${number}/${notes}`;
+      const note = repository.request(gitlabNote, route, `answer on merge request ${number}`, { body });
+      return { id: String((await note).id) };
     },
     findReply: (number, _thread, marker) =>
       findNote(repository, `merge_requests/${number}`, `merge request ${number}`, marker),

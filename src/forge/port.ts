@@ -22,9 +22,9 @@ export const ANSWER = '<!-- agentos:reaction';
 /** The name of our own status or check run; it is not a check of CI. */
 export const EVIDENCE = 'agentos / evidence';
 
+/** A comment. */
 export interface Posted {
   id: string;
-  url: string;
 }
 
 /** An issue to compare a new one with. */
@@ -52,8 +52,8 @@ export interface Tracker {
   /** Open and closed issues, most recently updated first, up to a limit. */
   existing(): Promise<ExistingIssue[]>;
   /** The newest issue of our own that contains the marker. */
-  findIssue(marker: string): Promise<Posted | null>;
-  createIssue(issue: Omit<ExistingIssue, 'id'>): Promise<Posted>;
+  findIssue(marker: string): Promise<{ url: string } | null>;
+  createIssue(issue: Omit<ExistingIssue, 'id'>): Promise<{ url: string }>;
 }
 
 /** A pull request, or a merge request of GitLab. */

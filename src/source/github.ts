@@ -99,7 +99,6 @@ export function createGitHubSource(repository: Repository, select: Selection): I
       title: issue.title,
       body: issue.body ?? '',
       url: issue.html_url,
-      updatedAt: issue.updated_at,
       labels: issue.labels.flatMap((label) => (typeof label === 'string' ? label : (label.name ?? []))),
       author: nameOf(issue),
       obstacle: issue.pull_request ? 'pull-request' : isClosed ? 'closed' : issue.locked ? 'locked' : null,

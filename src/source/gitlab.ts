@@ -57,7 +57,6 @@ export function createGitLabSource(repository: Repository, select: Selection): I
       title: issue.title,
       body: issue.description ?? '',
       url: issue.web_url,
-      updatedAt: issue.updated_at,
       labels: issue.labels,
       author: issue.author?.username ?? 'ghost',
       obstacle: issue.moved_to_id ? 'transferred' : isClosed ? 'closed' : issue.discussion_locked ? 'locked' : null,

@@ -38,7 +38,6 @@ export interface IssueHead {
 
 export interface IssueFacts {
   url: string;
-  updatedAt: string;
   /** Open issues that block it, such as `#7`. */
   blockedBy: string[];
   /** Pull requests that close it: merged ones, and open ones by a trusted person or this program. */

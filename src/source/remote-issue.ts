@@ -30,7 +30,6 @@ export interface RemoteIssue {
   title: string;
   body: string;
   url: string;
-  updatedAt: string;
   labels: string[];
   author: string;
   /** Why it can't be an item; null: it can. */
@@ -164,12 +163,11 @@ function issueFrom(
     const reason = `is larger than ${LARGEST_CHARS / 1_000_000} MB with its comments`;
     throw new AgentosError({ code: 'issue-unreadable', id, path: `${location}#${id}`, reason });
   }
-  const { url, labels, updatedAt } = remote;
+  const { url, labels } = remote;
   return {
     ...parseIssue(id, writeFrontMatter(`${text}\n`, { title: titleOf(remote), url, labels })),
     facts: {
       url,
-      updatedAt,
       blockedBy,
       answeredBy,
       doubt,

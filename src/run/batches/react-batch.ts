@@ -1,7 +1,7 @@
 import { AgentosError } from '../../core/errors.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, isItemId } from '../../core/ids.ts';
-import { describeReaction, nextReaction, type Reaction } from '../../core/reaction.ts';
+import { describeReaction, type Reaction } from '../../core/reaction.ts';
 import type { Forge, PullRequest } from '../../forge/port.ts';
 import { BRANCH_PREFIX } from '../../git/branches.ts';
 import { idsIn, implementationsOf } from '../../workflow/implementations.ts';
@@ -22,15 +22,12 @@ export function reactBatch({ mayFetch, unchanged }: ReactRequest): Batch {
   const reactions = new Map<string, Reaction>();
 
   async function lookedAt(project: Project, forge: Forge, id: ItemId, request: PullRequest): Promise<CollectedItem> {
-    const { dispatchedFor, lookAt, pushedReaction } = await import('../services/services.ts');
-    const earlier = dispatchedFor(project, id, request.number);
+    const { reactionTo } = await import('../services/services.ts');
     const title = `pull request #${request.number}`;
     const plain = { id, title };
     reactions.delete(id);
-    if (earlier.some(({ end }) => end?.dropped)) return { ...plain, state: 'dropped' };
-    const next =
-      pushedReaction(project, id, request.head, earlier) ??
-      nextReaction(await lookAt(project, forge, request, mayFetch), earlier);
+    const next = await reactionTo(project, forge, id, request, mayFetch);
+    if (next === 'dropped') return { ...plain, state: 'dropped' };
     if (next === null) return { ...plain, state: 'done' };
     reactions.set(id, next);
     const chars = [...next.checks.map(({ log }) => log), ...next.reviews.map(({ body }) => body)].join('').length;

@@ -47,7 +47,7 @@ export async function createIssue(project: Project, id: ItemId, result: TaskResu
   const key = { name: 'issue', inputs: { on: tracker.location, brief: brief.hash } };
   const create = async () => {
     const same = (await tracker.existing()).find((one) => wordsOf(one.title) === wordsOf(title));
-    if (same !== undefined) return { id: same.id, url: `${tracker.location}#${same.id}`, isThere: true };
+    if (same !== undefined) return { url: `${tracker.location}#${same.id}`, isThere: true };
     const text = `${withoutTitle(issue)}\n\n${marker}\n`;
     return { ...(await tracker.createIssue({ title: mask(title), body: mask(text) })), isThere: false };
   };

@@ -6,6 +6,7 @@ import {
   type DispatchedReaction,
   describeReaction,
   type FailedCheck,
+  nextReaction,
   type Reaction,
   type ReactionEnd,
   type ReactionResult,
@@ -29,8 +30,29 @@ const MOST_EARLIER = 5;
 const MOST_EARLIER_CHARS = 1_500;
 const MOST_CHECKS = 5;
 
-/** What happened to a pull request that we could react to. All texts are from outside. Without `mayFetch`, nothing is written. */
-export async function lookAt(
+/** The next reaction to a pull request; null: it needs none. Without `mayFetch`, nothing is written. */
+export async function reactionTo(
+  project: Project,
+  forge: Forge,
+  id: ItemId,
+  request: PullRequest,
+  mayFetch: boolean,
+): Promise<Reaction | 'dropped' | null> {
+  const earlier = dispatchedFor(project, id, request.number);
+  if (earlier.some(({ end }) => end?.dropped)) return 'dropped';
+  const steps = inspectJournal(project.paths.checkpoint('react', id))?.finished ?? [];
+  const made = steps.findLast(({ name }) => name === 'commit-reaction');
+  const { commit } = (parseJson(made?.result ?? '') ?? {}) as { commit?: unknown };
+  const open = earlier.findLast(({ end }) => end === null);
+  if (open === undefined || commit !== request.head)
+    return nextReaction(await lookAt(project, forge, request, mayFetch), earlier);
+  // Its commit was pushed, but its end was not recorded.
+  const { end: _, ...reaction } = open;
+  return reaction;
+}
+
+/** What happened to a pull request that we could react to. All texts are from outside. */
+async function lookAt(
   project: Project,
   forge: Forge,
   request: PullRequest,
@@ -108,27 +130,11 @@ function requestsIn({ mask }: Project, reviews: readonly Review[]): ReviewReques
     });
 }
 
-/** The reactions to the pull request of an item, oldest first, and how they ended. Writes nothing. */
-export function dispatchedFor({ paths }: Pick<Project, 'paths'>, id: ItemId, number: number): DispatchedReaction[] {
+/** The reactions to the pull request of an item, oldest first, and how they ended. */
+function dispatchedFor({ paths }: Project, id: ItemId, number: number): DispatchedReaction[] {
   const ends = new Map(postedAs<ReactionEnd>(paths, id, 'reaction-end').map((end) => [end.key, end]));
   const all = postedAs<Reaction>(paths, id, 'reaction');
   return all.filter((one) => one.number === number).map((one) => ({ ...one, end: ends.get(reactionKey(one)) ?? null }));
-}
-
-/** A reaction whose commit was pushed but whose end was not recorded; null: none. */
-export function pushedReaction(
-  { paths }: Pick<Project, 'paths'>,
-  id: ItemId,
-  head: string,
-  given: readonly DispatchedReaction[],
-): Reaction | null {
-  const open = given.findLast(({ end }) => end === null);
-  const steps = inspectJournal(paths.checkpoint('react', id))?.finished ?? [];
-  const made = steps.findLast(({ name }) => name === 'commit-reaction');
-  const { commit } = (parseJson(made?.result ?? '') ?? {}) as { commit?: unknown };
-  if (open === undefined || commit !== head) return null;
-  const { end: _, ...reaction } = open;
-  return reaction;
 }
 
 /** Records a reaction as dispatched, gives up those that it replaces, and fetches the commits that its worker needs. */

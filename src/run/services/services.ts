@@ -24,7 +24,7 @@ import type { IssueSource } from '../../source/port.ts';
 export { takeAnswers } from './answers.ts';
 export { createdFrom, existingLike } from './created-issue.ts';
 export { openPublisher } from './publish.ts';
-export { dispatch, dispatchedFor, lookAt, pushedReaction } from './reactions.ts';
+export { dispatch, reactionTo } from './reactions.ts';
 
 export interface ServicesOptions {
   config: Config;
