@@ -122,24 +122,27 @@ export async function lookOutside(options: OutsideOptions): Promise<OutsideView>
   // By what is staged: git refreshes the file at any time.
   set(nameOf(repository, join(gitDir, 'index')), sha256(staged.toString('latin1')), 'moved');
   const own = basename(options.worktree);
-  for (const [ref, object, kind] of refsIn(refs)) {
-    const name = `${nameOf(repository, commonDir)}/${ref}`;
+  // By value, not by file, because git may pack refs at any time.
+  for (const line of refs.split('\n').filter(Boolean)) {
+    const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
     const items = itemsOfRef(ref);
-    if (items.includes(own)) continue;
+    // A run may push or combine branches at any time.
+    if (items.includes(own) || /^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
+    const name = `${nameOf(repository, commonDir)}/${ref}`;
     if (items.length > 0) owners.set(name, items);
-    set(name, object, items.length > 0 ? 'foreign' : kind);
+    const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
+    set(name, object, items.length > 0 || isAside ? 'foreign' : 'moved');
   }
+  const noteContent = (path: string, kind: OutsideKind): void => {
+    const text = textIfReadable(path);
+    if (text !== null) set(nameOf(repository, path), sha256(text), kind);
+  };
   // By content: git rewrites these without changing anything.
+  noteContent(join(gitDir, 'HEAD'), 'moved');
   const repositories = [commonDir, ...moduleFolders(join(commonDir, 'modules'))];
   const settings = repositories.flatMap((folder) => SETTINGS.map((name) => join(folder, name)));
   const info = namesIn(join(commonDir, 'info')).map((name) => join(commonDir, 'info', name));
-  for (const [path, kind] of [
-    [join(gitDir, 'HEAD'), 'moved'],
-    ...[...settings, ...info].map((file) => [file, 'foreign'] as const),
-  ] as const) {
-    const text = textIfReadable(path);
-    if (text !== null) set(nameOf(repository, path), sha256(text), kind);
-  }
+  for (const path of [...settings, ...info]) noteContent(path, 'foreign');
   for (const folder of repositories) noteFolder(nameOf(repository, join(folder, 'hooks')), 'foreign');
 
   noteFolder(state, 'foreign', (name) => !STATE_ENTRIES.has(name));
@@ -176,17 +179,6 @@ function itemsOfRef(ref: string): string[] {
   for (let end = branch.length; end > 0; end = branch.lastIndexOf('-', end - 1))
     items.push(`implement-${branch.slice(0, end)}`, `react-${branch.slice(0, end)}`);
   return items;
-}
-
-/** By value, not by file, because git may pack refs at any time. */
-function* refsIn(listing: string): Generator<[ref: string, object: string, kind: OutsideKind]> {
-  for (const line of listing.split('\n').filter(Boolean)) {
-    const [, ref = '', object = '', checkedOutAt = ''] = /^(\S+) (\S+) ?(.*)$/.exec(line) ?? [];
-    // A run may push or combine branches at any time.
-    if (/^refs\/remotes\/[^/]+\/agentos\//.test(ref)) continue;
-    const isAside = /^refs\/(?:heads\/(?!agentos\/land-)|replace\/)/.test(ref) && checkedOutAt === '';
-    yield [ref, object, isAside ? 'foreign' : 'moved'];
-  }
 }
 
 /** Staged entries start with mode, hash, stage and a tab. */

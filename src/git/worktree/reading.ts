@@ -31,7 +31,6 @@ interface ReadingOptions {
 }
 
 const NAME = /^reading-\d+$/;
-const MOST = 1_000;
 
 /**
  * A worktree for programs that answer questions. No change in it is kept: every call starts with exactly the files of its state. One
@@ -85,11 +84,10 @@ async function take(
   { worktrees, locks }: ReadingOptions['paths'],
 ): Promise<{ place: WorktreePlace; lock: Lock }> {
   for (const folder of [locks, worktrees]) await makeFolder(folder);
-  for (let n = 1; n < MOST; n++) {
+  for (let n = 1; ; n++) {
     const lock = tryLock(join(locks, `reading-${n}.lock`));
     if (lock !== null) return { place: await placeOf(repository, join(worktrees, `reading-${n}`)), lock };
   }
-  throw new Error(`${MOST} worktrees for reading are in use`);
 }
 
 /** A program may have changed settings or HEAD in git's own folder for the worktree. */
