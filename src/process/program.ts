@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { realpathSync } from 'node:fs';
-import { access, constants, open, realpath, stat } from 'node:fs/promises';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import { createLineReader } from '../core/lines.ts';
 import { isInside } from '../core/paths.ts';
 import { createOutputKeeper } from '../core/reason.ts';
 import { withTraceparent } from '../telemetry/tracer.ts';
+import { readText } from './files.ts';
 import { endTagged, endTree, endUntagged, processStat, signalTree } from './process-tree.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 
@@ -195,20 +195,17 @@ export async function interpreted(
   path: string | undefined,
   except: string,
 ): Promise<[file: string, ...args: string[]]> {
-  const first = await firstLineOf(file);
-  const name = /^#!\s*\S*\/env\s+(?:-S\s+)?([\w.+-]+)\s*$/.exec(first)?.[1];
+  const name = /^#!\s*\S*\/env\s+(?:-S\s+)?([\w.+-]+)\s*$/.exec(firstLineOf(file))?.[1];
   const program = name === undefined ? null : await findProgram(name, path, except);
   return program === null ? [file] : [program, file];
 }
 
-async function firstLineOf(file: string): Promise<string> {
-  const handle = await open(file, 'r').catch(() => null);
-  if (handle === null) return '';
+/** Empty for a program that is no text. */
+function firstLineOf(file: string): string {
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
-    return buffer.toString('latin1', 0, bytesRead).split('\n')[0] ?? '';
-  } finally {
-    await handle.close();
+    return readText(file, null, 256)?.split('\n')[0] ?? '';
+  } catch {
+    return '';
   }
 }
 
@@ -244,19 +241,17 @@ export async function findProgram(
   path: string | undefined,
   except: string | null = null,
 ): Promise<string | null> {
-  const outside = except === null ? null : await realpath(except).catch(() => except);
-  for (const folder of foldersOf(path)) {
-    const file = join(folder, name);
-    const isLeftOut = async (path: string): Promise<boolean> =>
-      outside !== null && isInside(outside, await realpath(path).catch(() => path));
-    if ((await isLeftOut(folder)) || (await isLeftOut(file))) continue;
-    const runs = await access(file, constants.X_OK)
-      .then(() => stat(file))
-      .then(
-        (found) => found.isFile(),
-        () => false,
-      );
-    if (runs) return file;
+  const outside = except === null ? null : realOf(except);
+  const isLeftOut = (place: string): boolean => outside !== null && isInside(outside, realOf(place));
+  const files = foldersOf(path).flatMap((folder) => (isLeftOut(folder) ? [] : [join(folder, name)]));
+  return files.find((file) => !isLeftOut(file) && isProgram(file)) ?? null;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
   }
-  return null;
 }
