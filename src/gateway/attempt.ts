@@ -3,12 +3,13 @@ import { type Fields, parseJson } from '../core/json.ts';
 import { createMask, createStreamMask } from '../core/mask.ts';
 import { detailOf } from '../core/reason.ts';
 import { badReply } from '../models/vendor-failure.ts';
-import type { Lease, VendorAnswer } from '../pool/port.ts';
+import type { VendorAnswer } from '../pool/answer.ts';
+import type { Lease } from '../pool/pool.ts';
 import { traced } from '../telemetry/tracer.ts';
+import { type AnswerSink, EVENT_STREAM, sendWhole } from './answer.ts';
 import type { Call } from './call.ts';
-import { type AnswerSink, EVENT_STREAM, recordHeader, sendWhole } from './caller.ts';
 import { keyHeader, plainHeaders, responseHeaders, type Upstream, type VendorResponse } from './upstream.ts';
-import { createSseMeter, emptyTally, meterWhole, type Tally, usageOf } from './vendors/format.ts';
+import { createSseMeter, emptyTally, meterWhole, recordHeader, type Tally, usageOf } from './wire-format.ts';
 
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;

@@ -5,10 +5,8 @@ import { VENDORS, type VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
 import { isDearer, type Prices } from '../core/money.ts';
 import { decoded, type Headers, requestHeaders } from './upstream.ts';
-import { anthropic } from './vendors/anthropic.ts';
-import type { RequestFacts, WireFormat } from './vendors/format.ts';
-import { google } from './vendors/google.ts';
-import { openaiChat, openaiResponses } from './vendors/openai.ts';
+import { anthropic, google, openaiChat, openaiResponses } from './vendor-formats.ts';
+import type { RequestFacts, WireFormat } from './wire-format.ts';
 
 /** What a token allows: the calls of one attempt at one item. */
 export interface Grant {

@@ -3,16 +3,15 @@ import { AgentosError, type ErrorRecord, toErrorRecord } from '../core/errors.ts
 import type { ItemEvent } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
 import { type BudgetLimits, costUsd, dearestPrice, type Price, type Prices, priceOf } from '../core/money.ts';
-import type { CredentialPool } from '../pool/pool.ts';
-import type { ExpectedWait, Lease, LeaseRequest } from '../pool/port.ts';
+import type { CredentialPool, ExpectedWait, Lease, LeaseRequest } from '../pool/pool.ts';
 import { answerAttributes } from '../telemetry/traced.ts';
 import { type Span, traced } from '../telemetry/tracer.ts';
+import type { AnswerSink } from './answer.ts';
 import { type AttemptState, attempt, newAttemptState } from './attempt.ts';
 import type { Call } from './call.ts';
-import { type AnswerSink, failureOf } from './caller.ts';
 import { expectedCostUsd, type Ledger } from './ledger.ts';
 import type { Upstream } from './upstream.ts';
-import { usageOf } from './vendors/format.ts';
+import { failureOf, usageOf } from './wire-format.ts';
 
 const CHARS_PER_TOKEN = 4;
 

@@ -6,14 +6,13 @@ import type { VendorName } from '../core/keys.ts';
 import { createVendorAgents, vendorBaseUrl } from '../models/settings.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import { UNTRACED } from '../telemetry/tracer.ts';
+import { type AnswerSink, createAnswers, createCaller } from './answer.ts';
 import { type Grant, type Route, readCall, routeOf } from './call.ts';
-import { type AnswerSink, createCaller, failureHeaders, failureOf } from './caller.ts';
 import { type ExchangeSettings, exchange } from './exchange.ts';
 import { ACCOUNT_PATH, createLedger } from './ledger.ts';
-import { createAnswers } from './recording.ts';
 import { createUpstream } from './upstream.ts';
-import type { WireFormat } from './vendors/format.ts';
-import { openaiChat } from './vendors/openai.ts';
+import { openaiChat } from './vendor-formats.ts';
+import { failureHeaders, failureOf, type WireFormat } from './wire-format.ts';
 
 /** Durations of the transport are on the system's clock, like the clients. Waits for a key are on `clock`. */
 export interface GatewayBounds extends Pick<ExchangeSettings, 'maxWaitMs' | 'maxSilentWaitMs'> {

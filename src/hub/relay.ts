@@ -3,9 +3,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentosError } from '../core/errors.ts';
+import { ANSWER_HEADER, type Caller, createCaller, sendWhole } from '../gateway/answer.ts';
 import { type Call, type Route, readCall, routeOf } from '../gateway/call.ts';
-import { type Caller, createCaller, sendWhole } from '../gateway/caller.ts';
-import { ANSWER_HEADER } from '../gateway/recording.ts';
 import { RELAY_HEADER, tokensOf } from '../gateway/server.ts';
 import { HubAway, type HubLink } from './hub-link.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readLimits } from './answer.ts';
-import type { VendorAnswer } from './port.ts';
+import { readLimits, type VendorAnswer } from './answer.ts';
 
 const NOW = Date.parse('2026-01-15T12:00:00Z');
 const at = (ms: number): string => new Date(NOW + ms).toISOString();

@@ -10,8 +10,24 @@ import {
   vendorFailure,
 } from '../models/vendor-failure.ts';
 import type { PoolKey, PoolKeys, QuotaGroup } from './keys.ts';
-import type { LeaseRequest, PoolEvent, Ruling, VendorAnswer } from './port.ts';
+import type { LeaseRequest, PoolEvent } from './pool.ts';
 import type { Charges } from './quota.ts';
+
+export interface VendorAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  /** The parsed body of an error; null: there is none, or it is not JSON. */
+  body: unknown;
+}
+
+/**
+ * pass: give the response to the caller, with the classified error if it is one; retry: ask for another lease (the pool does the
+ * waiting); fail: no key can serve the request.
+ */
+export type Ruling =
+  | { action: 'pass'; error: AgentosError | null }
+  | { action: 'retry' }
+  | { action: 'fail'; error: AgentosError };
 
 /** A request that has been given a key. */
 export interface SentRequest {

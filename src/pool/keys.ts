@@ -1,8 +1,28 @@
 import { AgentosError } from '../core/errors.ts';
 import { keyVariables, type VendorKey, type VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
-import type { KeyState, KeyView, LearnedLimits } from './port.ts';
 import { ConcurrencyLimit, ModelQuota, type QuotaOptions, type RateLimits } from './quota.ts';
+
+/** Learned or configured; null: not known. */
+export interface LearnedLimits {
+  requestsPerMinute: number | null;
+  tokensPerMinute: number | null;
+  concurrency: number | null;
+}
+
+/** A key for people, without the secret. */
+export interface KeyView {
+  id: string;
+  vendor: VendorName;
+  /** Keys that share a quota are in one group. */
+  group: string;
+  state: 'available' | 'in-use' | 'cooling' | 'dead';
+  /** When it is expected back; null: at once, or never. */
+  untilMs: number | null;
+  inFlight: number;
+  limits: LearnedLimits;
+  reason: string | null;
+}
 
 /** A shorter wait for the next request is the usual pace, not a pause. */
 const PAUSE_MS = 1_000;
@@ -103,7 +123,7 @@ export class PoolKey {
     };
   }
 
-  #state(untilMs: number | null): KeyState {
+  #state(untilMs: number | null): KeyView['state'] {
     if (this.dead !== null) return 'dead';
     if (untilMs !== null) return 'cooling';
     return this.inFlight > 0 ? 'in-use' : 'available';

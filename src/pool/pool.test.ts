@@ -3,8 +3,8 @@ import { createVirtualClock } from '../../test/support/virtual-clock.ts';
 import { codeOf } from '../core/errors.ts';
 import type { VendorName } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
-import { CredentialPool, type PoolOptions } from './pool.ts';
-import type { Lease, LeaseRequest, PoolEvent, VendorAnswer } from './port.ts';
+import type { VendorAnswer } from './answer.ts';
+import { CredentialPool, type Lease, type LeaseRequest, type PoolEvent, type PoolOptions } from './pool.ts';
 import type { RateLimits } from './quota.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,8 +1,48 @@
 import type { Clock } from '../core/clock.ts';
-import { learnFrom, type SentRequest } from './answer.ts';
-import { type KeyOptions, type PoolKey, PoolKeys } from './keys.ts';
-import type { ExpectedWait, KeyView, Lease, LeaseNeeds, LeaseRequest, PoolEvent } from './port.ts';
+import type { RunEvent, WaitReason } from '../core/events.ts';
+import type { VendorName } from '../core/keys.ts';
+import type { Usage } from '../core/money.ts';
+import type { Secret } from '../core/secret.ts';
+import { learnFrom, type Ruling, type SentRequest, type VendorAnswer } from './answer.ts';
+import { type KeyOptions, type KeyView, type PoolKey, PoolKeys } from './keys.ts';
 import { ModelQueue, PoolExhaustion, quotaRefusal, type Waiter } from './queue.ts';
+
+/** What a request needs from the pool. A lease lasts one request, not a whole item. */
+export interface LeaseRequest {
+  vendor: VendorName;
+  model: string;
+  /** Items are served in turn. */
+  item: string;
+  estimatedInputTokens: number;
+  /** It was refused before, and goes before other requests of its item. */
+  isRetry: boolean;
+  /** On the pool's clock. A wait that can't end by then is refused at once, with the earliest reset. */
+  deadlineMs: number;
+  /** Aborted when the caller has gone: it leaves the queue. */
+  signal: AbortSignal;
+}
+
+type LeaseNeeds = Pick<LeaseRequest, 'vendor' | 'model' | 'item' | 'estimatedInputTokens'>;
+
+export interface Lease {
+  keyId: string;
+  key: Secret;
+  /** To be called with the response, once its headers and, for an error, its body are there. */
+  answered(answer: VendorAnswer): Ruling;
+  /** Ends the lease with what the request used; null: as estimated. An error as the answer has ended it already. */
+  finished(usage: Usage | null): void;
+}
+
+export type PoolEvent = Extract<
+  RunEvent,
+  { type: 'key-cooling' | 'key-dead' | 'groups-merged' | 'pool-exhausted' | 'pool-resumed' }
+>;
+
+/** Why a request has to wait, and until when at the earliest; null: until another request ends. */
+export interface ExpectedWait {
+  reason: WaitReason;
+  untilMs: number | null;
+}
 
 export interface PoolOptions extends KeyOptions {
   clock: Clock;

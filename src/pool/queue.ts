@@ -2,7 +2,7 @@ import { formatDuration } from '../core/duration.ts';
 import { AgentosError } from '../core/errors.ts';
 import type { WaitReason } from '../core/events.ts';
 import type { VendorName } from '../core/keys.ts';
-import type { Lease, LeaseRequest, PoolEvent } from './port.ts';
+import type { Lease, LeaseRequest, PoolEvent } from './pool.ts';
 
 export interface Waiter {
   request: LeaseRequest;

@@ -2,7 +2,9 @@ import type { VendorName } from '../core/keys.ts';
 import type { Usage } from '../core/money.ts';
 import { type AnswerLimits, DIMENSIONS, type Dimension } from './answer.ts';
 import { Bucket, type Charge } from './bucket.ts';
-import type { CoolingReason, LearnedLimits } from './port.ts';
+import type { LearnedLimits } from './keys.ts';
+
+type CoolingReason = 'rate' | 'tokens' | 'concurrency' | 'quota';
 
 /** Limits that the user configured. The others are learned. */
 export interface RateLimits {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { systemClock } from '../core/clock.ts';
-import type { KeyView } from '../pool/port.ts';
+import type { KeyView } from '../pool/keys.ts';
 import { writeFileAtomic } from '../process/files.ts';
 
 const keySchema = z.object({

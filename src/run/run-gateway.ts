@@ -6,7 +6,7 @@ import type { PlannedItem } from '../core/plan.ts';
 import type { OnItemEvent } from '../gateway/exchange.ts';
 import type { Gateway } from '../gateway/server.ts';
 import { trustCertificates } from '../models/settings.ts';
-import type { LearnedLimits } from '../pool/port.ts';
+import type { LearnedLimits } from '../pool/keys.ts';
 import type { RunTrace } from '../telemetry/run-trace.ts';
 import type { KeysFile } from './keys-file.ts';
 import type { Project } from './project.ts';

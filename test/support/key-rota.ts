@@ -3,8 +3,8 @@ import { AgentosError } from '../../src/core/errors.ts';
 import type { Usage } from '../../src/core/money.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { vendorFailure } from '../../src/models/vendor-failure.ts';
-import type { CredentialPool } from '../../src/pool/pool.ts';
-import type { Lease, LeaseRequest, Ruling } from '../../src/pool/port.ts';
+import type { Ruling } from '../../src/pool/answer.ts';
+import type { CredentialPool, Lease, LeaseRequest } from '../../src/pool/pool.ts';
 import { quotaRefusal } from '../../src/pool/queue.ts';
 
 export interface KeyRota extends Pick<CredentialPool, 'acquire' | 'expectedWait'> {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { anthropic } from './anthropic.ts';
-import { emptyTally, type Tally, usageOf, type WireFormat } from './format.ts';
-import { google } from './google.ts';
-import { openaiChat, openaiResponses } from './openai.ts';
+import { anthropic, google, openaiChat, openaiResponses } from './vendor-formats.ts';
+import { emptyTally, type Tally, usageOf, type WireFormat } from './wire-format.ts';
 
 function read(format: WireFormat, ...events: Record<string, unknown>[]): Tally {
   const tally = emptyTally();

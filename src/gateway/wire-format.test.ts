@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSseReader } from './format.ts';
+import { createSseReader } from './wire-format.ts';
 
 function read(pieces: readonly Uint8Array[]): string[] {
   const events: string[] = [];

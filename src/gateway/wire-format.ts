@@ -1,6 +1,8 @@
-import type { ErrorRecord } from '../../core/errors.ts';
-import { type Fields, fieldsOf, parseJson } from '../../core/json.ts';
-import { isPlausible, type Usage } from '../../core/money.ts';
+import { AgentosError, type ErrorCode, type ErrorRecord, toErrorRecord } from '../core/errors.ts';
+import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
+import { isPlausible, type Usage } from '../core/money.ts';
+import { wordingOf } from '../core/wording.ts';
+import type { Headers } from './upstream.ts';
 
 /** What a request's body says; null: it doesn't. */
 export interface RequestFacts {
@@ -142,4 +144,77 @@ export function createSseReader(onData: (data: string) => void): { push(bytes: U
       keep(chunk.subarray(from));
     },
   };
+}
+
+/** Carries our classification of an error to our own clients, whatever the vendor's format does to it. */
+export const ERROR_HEADER = 'x-agentos-error';
+
+/** An error as a caller gets it. Clients act on the status: they retry 429 and 5xx, but not other 4xx. */
+export function failureOf(error: unknown, format: WireFormat): Failure {
+  const record = toErrorRecord(error instanceof AgentosError ? error : hidden(error));
+  const { message, hint } = wordingOf(record.problem);
+  return {
+    status: statusOf(record, format),
+    message: hint === null ? message : `${message} ${hint}`,
+    retryAfterMs: record.problem.code === 'provider-quota' ? record.problem.retryAfterMs : null,
+    record,
+  };
+}
+
+/** A defect of ours: callers don't get its stack. */
+function hidden(error: unknown): AgentosError {
+  const detail = error instanceof Error ? error.message : String(error);
+  return new AgentosError({ code: 'internal', detail: `the gateway failed: ${detail}` });
+}
+
+/** Others are 500. */
+const STATUSES: Partial<Record<ErrorCode, number>> = {
+  usage: 400,
+  'provider-rejected-key': 401,
+  'key-missing': 401,
+  'over-budget': 402,
+  'provider-unreachable': 502,
+  'provider-bad-reply': 502,
+  'reply-empty': 502,
+  'reply-too-large': 502,
+  'item-timeout': 503,
+  'run-timeout': 503,
+  interrupted: 503,
+  'call-idle': 504,
+  'call-ceiling': 504,
+};
+
+function statusOf({ problem, retry }: ErrorRecord, format: WireFormat): number {
+  switch (problem.code) {
+    case 'provider-quota':
+      return retry === 'quota' ? 429 : 402;
+    case 'provider-overloaded':
+      return format.overloadedStatus;
+    case 'provider-refused-request':
+      return problem.status ?? 400;
+    default:
+      return STATUSES[problem.code] ?? 500;
+  }
+}
+
+export function failureHeaders({ retryAfterMs, record }: Failure): Headers {
+  return {
+    'content-type': 'application/json',
+    ...recordHeader(record),
+    'x-should-retry': String(record.retry !== 'permanent'),
+    ...(retryAfterMs === null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) }),
+  };
+}
+
+/** Clients refuse headers of more than a few kilobytes. */
+const MAX_DETAIL_CHARS = 1_000;
+
+/** Header values are ASCII. */
+export function recordHeader({ problem, retry }: ErrorRecord): Headers {
+  const short = 'detail' in problem ? { ...problem, detail: problem.detail.slice(0, MAX_DETAIL_CHARS) } : problem;
+  const text = JSON.stringify({ problem: short, retry }).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return { [ERROR_HEADER]: text };
 }
