@@ -75,7 +75,7 @@ export function learnFrom(
 }
 
 function failureOf(key: PoolKey, { status, headers, body }: VendorAnswer, nowMs: number): AgentosError {
-  const secret = key.given.secret.reveal();
+  const secret = key.secret.reveal();
   return vendorFailure({ provider: key.vendor, status, headers, body, fallback: `status ${status}`, secret, nowMs });
 }
 

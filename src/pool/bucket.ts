@@ -82,7 +82,8 @@ export class Bucket {
 
   /** The request has ended and cost this much; null: as estimated. */
   correct(charge: Charge, actual: number | null, nowMs: number): void {
-    this.#later -= charge.later;
+    // A charge of a key whose group was merged into this one was never added here.
+    this.#later = Math.max(0, this.#later - charge.later);
     if (actual === null) return;
     this.#advance(nowMs);
     const more = actual - charge.cost;
@@ -133,13 +134,6 @@ export class Bucket {
     const emptyLevel = hintMs === null ? 0 : charge.cost + this.#reserve * this.#unit - rate * hintMs;
     this.#level = Math.min(this.#level, emptyLevel);
     return Math.max(0, (charge.cost - this.#level) / rate);
-  }
-
-  /** Two groups turned out to be one: from now on, this bucket keeps the level. */
-  absorb(other: Bucket): void {
-    this.#taken += other.#taken;
-    this.#later += other.#later;
-    if (other.#mode !== 'unknown') this.#level = Math.min(this.#level, other.#level);
   }
 
   #pace(charge: Charge, reading: Reading | null, hintMs: number | null, nowMs: number): void {

@@ -58,34 +58,25 @@ export class QuotaGroup {
   get remembered(): LearnedLimits | null {
     return this.#options.remembered;
   }
-
-  /** Takes over the other group: its requests in flight count here from now on. */
-  absorb(other: QuotaGroup, nowMs: number): void {
-    this.inFlight += other.inFlight;
-    this.concurrency.absorb(other.concurrency);
-    for (const [model, quota] of other.#models) this.of(model, nowMs).absorb(quota);
-  }
 }
 
 /** One key, its quota group, and whether it still works. */
 export class PoolKey {
   readonly id: string;
-  readonly given: VendorKey;
+  readonly vendor: VendorName;
+  readonly secret: Secret;
   group: QuotaGroup;
   inFlight = 0;
   dead: string | null = null;
 
-  constructor(given: VendorKey, group: QuotaGroup) {
-    this.id = given.id;
-    this.given = given;
+  constructor({ id, vendor, secret }: VendorKey, group: QuotaGroup) {
+    this.id = id;
+    this.vendor = vendor;
+    this.secret = secret;
     this.group = group;
     // No HTTP header can carry it.
-    if (!/^[\x21-\x7e]+$/.test(given.secret.reveal()))
+    if (!/^[\x21-\x7e]+$/.test(secret.reveal()))
       this.dead = 'the key holds a space, a line break or another character that no key has';
-  }
-
-  get vendor(): VendorKey['vendor'] {
-    return this.given.vendor;
   }
 
   /** Until when it can't be used for any model; null: it can be used now, or within the usual pace. */
@@ -108,7 +99,7 @@ export class PoolKey {
       id: this.id,
       vendor: this.vendor,
       group: this.group.id,
-      state: this.#state(untilMs),
+      state: this.dead !== null ? 'dead' : untilMs !== null ? 'cooling' : this.inFlight > 0 ? 'in-use' : 'available',
       untilMs,
       inFlight: this.inFlight,
       limits: {
@@ -121,12 +112,6 @@ export class PoolKey {
       },
       reason: this.dead ?? models.map((quota) => quota.blocked(nowMs)?.why).find((why) => why !== undefined) ?? null,
     };
-  }
-
-  #state(untilMs: number | null): KeyView['state'] {
-    if (this.dead !== null) return 'dead';
-    if (untilMs !== null) return 'cooling';
-    return this.inFlight > 0 ? 'in-use' : 'available';
   }
 }
 
@@ -183,7 +168,9 @@ export class PoolKeys {
       group.organisation ??= organisation;
       return null;
     }
-    other.absorb(group, nowMs);
+    // What was learned about the group that goes was learned about the one that stays.
+    other.inFlight += group.inFlight;
+    other.concurrency.absorb(group.concurrency);
     for (const one of this.all) if (one.group === group) one.group = other;
     return { group: other.id, keyIds: this.all.filter((one) => one.group === other).map((one) => one.id) };
   }

@@ -225,7 +225,7 @@ export class CredentialPool {
     };
     return {
       keyId: key.id,
-      key: key.given.secret,
+      key: key.secret,
       answered: (answer) => {
         const time = { nowMs: this.#nowMs(), dateMs: this.#clock.dateMs() };
         const ruling = learnFrom(answer, sent, this.#keys, this.#options.onEvent, time);

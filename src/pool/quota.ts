@@ -147,12 +147,6 @@ export class ModelQuota {
     return this.#blocked;
   }
 
-  absorb(other: ModelQuota): void {
-    for (const dimension of DIMENSIONS) this.#buckets[dimension].absorb(other.#buckets[dimension]);
-    if ((other.#blocked?.untilMs ?? 0) > (this.#blocked?.untilMs ?? 0)) this.#blocked = other.#blocked;
-    this.#usualOutput ??= other.#usualOutput;
-  }
-
   #cost(dimension: Dimension, estimatedInput: number): { cost: number; later: number } {
     const output = this.#usualOutput ?? FIRST_OUTPUT_GUESS;
     const cost = amountOf(dimension, estimatedInput * this.#inputFactor, output);
