@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AgentosError } from '../core/errors.ts';
 import { type Fields, fieldsOf, parseJson } from '../core/json.ts';
-import { VENDORS, type VendorName } from '../core/keys.ts';
+import type { VendorName } from '../core/keys.ts';
 import { isAgent, parseModelSpec, sameModel, vendorOf } from '../core/model-spec.ts';
 import { isDearer, type Prices } from '../core/money.ts';
 import { decoded, type Headers, requestHeaders } from './upstream.ts';
@@ -125,60 +125,45 @@ export interface Route {
   streaming: boolean;
 }
 
-type Endpoint = Omit<Route, 'vendor'>;
+const OPENAI: readonly VendorName[] = ['openai', 'openai-compatible'];
+
+/** Without the version. `name`: of a model. */
+const ENDPOINTS: readonly [vendors: readonly VendorName[], request: RegExp, format: WireFormat, kind: Route['kind']][] =
+  [
+    [['anthropic'], /^POST \/messages$/, anthropic, 'generate'],
+    [['anthropic'], /^POST \/messages\/count_tokens$/, anthropic, 'count'],
+    [['anthropic'], /^GET \/models(?:\/(?<name>[^:]+))?$/, anthropic, 'models'],
+    [['google'], /^POST \/models\/(?<name>[^/:]+):(?:g|streamG)enerateContent$/, google, 'generate'],
+    [['google'], /^POST \/models\/(?<name>[^/:]+):countTokens$/, google, 'count'],
+    [['google'], /^GET \/models(?:\/(?<name>[^:]+))?$/, google, 'models'],
+    [OPENAI, /^POST \/chat\/completions$/, openaiChat, 'generate'],
+    [OPENAI, /^POST \/responses(?:\/compact)?$/, openaiResponses, 'generate'],
+    [OPENAI, /^POST \/responses\/input_tokens$/, openaiResponses, 'count'],
+    [OPENAI, /^GET \/models(?:\/(?<name>[^:]+))?$/, openaiChat, 'models'],
+  ];
 
 const VERSION = /^\/v\d+[a-z]*\d*(?=\/)/;
-
-/** The first part of the path is the vendor's name. Null: the gateway has no such path. */
-export function routeOf(method: string, url: URL): Route | null {
-  const [, prefix = '', rest = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
-  const vendor = VENDORS.find((name) => name === prefix);
-  if (vendor === undefined) return null;
-  const endpoint = ENDPOINTS[vendor](method, rest.replace(/\/+$/, '').replace(VERSION, ''), url);
-  return endpoint === null ? null : { vendor, ...endpoint };
-}
-
-const PLAIN = { model: null, streaming: false };
 
 /** Checked after decoding. A vendor that decodes twice, or resolves `..`, could otherwise be led to another path. */
 const MODEL_NAME = /^[a-z0-9][\w.@:+~-]*(?:\/[a-z0-9][\w.@:+~-]*)*$/i;
 
-function modelList(format: WireFormat, method: string, path: string): Endpoint | null {
-  const [, name] = /^\/models(?:\/([^:]+))?$/.exec(path) ?? [];
-  const isList = method === 'GET' && (path === '/models' || (name !== undefined && MODEL_NAME.test(unescaped(name))));
-  return isList ? { ...PLAIN, format, kind: 'models', path } : null;
-}
-
-function anthropicEndpoint(method: string, path: string): Endpoint | null {
-  const at = { ...PLAIN, format: anthropic, path };
-  if (method === 'POST' && path === '/messages') return { ...at, kind: 'generate' };
-  if (method === 'POST' && path === '/messages/count_tokens') return { ...at, kind: 'count' };
-  return modelList(anthropic, method, path);
-}
-
-function openaiEndpoint(method: string, path: string): Endpoint | null {
-  if (method === 'POST' && path === '/chat/completions')
-    return { ...PLAIN, format: openaiChat, kind: 'generate', path };
-  const at = { ...PLAIN, format: openaiResponses, path };
-  if (method === 'POST' && (path === '/responses' || path === '/responses/compact')) return { ...at, kind: 'generate' };
-  if (method === 'POST' && path === '/responses/input_tokens') return { ...at, kind: 'count' };
-  return modelList(openaiChat, method, path);
-}
-
-function googleEndpoint(method: string, path: string, url: URL): Endpoint | null {
-  const [, model, action] = /^\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
-  if (method !== 'POST' || model === undefined) return modelList(google, method, path);
-  if (!MODEL_NAME.test(unescaped(model))) return null;
-  const streaming = action === 'streamGenerateContent';
-  // Without it the stream is one JSON array, which no client asks for.
-  if (streaming && url.searchParams.get('alt') !== 'sse') return null;
-  return {
-    format: google,
-    kind: action === 'countTokens' ? 'count' : 'generate',
-    path,
-    model: unescaped(model),
-    streaming,
-  };
+/** The first part of the path is the vendor's name. Null: the gateway has no such path. */
+export function routeOf(method: string, url: URL): Route | null {
+  const [, prefix = '', rest = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
+  const path = rest.replace(/\/+$/, '').replace(VERSION, '');
+  for (const [vendors, request, format, kind] of ENDPOINTS) {
+    const vendor = vendors.find((name) => name === prefix);
+    const found = vendor === undefined ? null : request.exec(`${method} ${path}`);
+    if (vendor === undefined || found === null) continue;
+    const name = found.groups?.['name'];
+    const model = name === undefined ? null : unescaped(name);
+    if (model !== null && !MODEL_NAME.test(model)) return null;
+    const streaming = path.endsWith(':streamGenerateContent');
+    // Without it the stream is one JSON array, which no client asks for.
+    if (streaming && url.searchParams.get('alt') !== 'sse') return null;
+    return { vendor, format, kind, path, model: kind === 'models' ? null : model, streaming };
+  }
+  return null;
 }
 
 function unescaped(text: string): string {
@@ -188,10 +173,3 @@ function unescaped(text: string): string {
     return text;
   }
 }
-
-const ENDPOINTS: Record<VendorName, (method: string, path: string, url: URL) => Endpoint | null> = {
-  anthropic: anthropicEndpoint,
-  google: googleEndpoint,
-  openai: openaiEndpoint,
-  'openai-compatible': openaiEndpoint,
-};

@@ -47,6 +47,8 @@ interface Budget {
 }
 
 interface ItemRecord extends Budget {
+  /** The part that was spent before this run. */
+  earlierUsd: number;
   account: Account;
 }
 
@@ -59,7 +61,7 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits) {
   const waiting = new Set<() => void>();
 
   const recordOf = (item: string): ItemRecord => {
-    const record = items.get(item) ?? { spentUsd: 0, reserved: new Set(), account: EMPTY };
+    const record = items.get(item) ?? { spentUsd: 0, earlierUsd: 0, reserved: new Set(), account: EMPTY };
     items.set(item, record);
     return record;
   };
@@ -116,11 +118,15 @@ export function createLedger({ maxCostUsd, maxCostPerItemUsd }: BudgetLimits) {
         },
       };
     },
-    addToItem(item: string, costUsd: number): void {
-      recordOf(item).spentUsd += costUsd;
+    /** An item has spent at least this before this run: it counts for the item, not for the run. */
+    spentBefore: (item: string, usd: number): void => {
+      const record = recordOf(item);
+      record.spentUsd += Math.max(0, usd - record.earlierUsd);
+      record.earlierUsd = Math.max(record.earlierUsd, usd);
     },
-    addToRun(costUsd: number): void {
-      run.spentUsd += costUsd;
+    /** The run has spent this before the program was restarted. */
+    spentByRun: (usd: number): void => {
+      run.spentUsd += usd;
     },
     accountOf: (item: string): Account => items.get(item)?.account ?? EMPTY,
     spentUsd: (item?: string): number => (item === undefined ? run.spentUsd : (items.get(item)?.spentUsd ?? 0)),

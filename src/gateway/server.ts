@@ -117,11 +117,23 @@ export function createGateway(options: GatewayOptions) {
     const route = url === null ? null : routeOf(request.method ?? 'GET', url);
     const asksForAccount = request.method === 'GET' && url?.pathname === ACCOUNT_PATH;
     try {
-      if (url === null || (route === null && !asksForAccount)) throw notFound(request);
+      if (url === null || (route === null && !asksForAccount)) {
+        const detail = `the gateway has no ${request.method} ${(request.url ?? '').replace(/\?.*$/, '')}`;
+        throw new AgentosError({ code: 'provider-refused-request', provider: 'gateway', status: 404, detail });
+      }
       const grant = grantOf(tokensOf(request.headers, url));
-      if (grant === undefined) throw unknownToken(route?.vendor ?? 'gateway');
-      if (route === null) sendJson(response, ledger.accountOf(grant.item));
-      else await serveCall(request, url, route, grant, response);
+      if (grant === undefined) {
+        const detail = 'the gateway does not know this token';
+        throw new AgentosError({
+          code: 'provider-rejected-key',
+          provider: route?.vendor ?? 'gateway',
+          status: 401,
+          detail,
+        });
+      }
+      if (route !== null) return await serveCall(request, url, route, grant, response);
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(ledger.accountOf(grant.item)));
     } catch (error) {
       refuse(response, route?.format ?? openaiChat, error);
     }
@@ -138,10 +150,8 @@ export function createGateway(options: GatewayOptions) {
      * Don't call it for a worker that crashed: its successor comes back for what was paid.
      */
     forget: (item: string): void => answers.forget(item),
-    /** Adds what an item spent before this run: it counts for the item, not for the run. */
-    addSpent: (item: string, costUsd: number): void => ledger.addToItem(item, costUsd),
-    /** Adds what the run spent before the program was restarted. */
-    addSpentByRun: (costUsd: number): void => ledger.addToRun(costUsd),
+    spentBefore: ledger.spentBefore,
+    spentByRun: ledger.spentByRun,
     spentUsd: ledger.spentUsd,
     /** Ends all calls in flight. */
     async close(): Promise<void> {
@@ -157,8 +167,7 @@ export async function startGateway(options: GatewayOptions) {
   const core = createGateway(options);
   const tokens = createTokens();
   const server = createServer((request, response) => {
-    const known: FindGrant = (given) => (isLoopback(request) ? tokens.find(given) : undefined);
-    void core.handle(request, response, known);
+    void core.handle(request, response, tokens.find);
   });
   // Longer than clients keep an idle connection: closing it as a request arrives would look like a fault.
   server.keepAliveTimeout = 120_000;
@@ -182,7 +191,7 @@ export async function startGateway(options: GatewayOptions) {
     url,
     /** The base URL for clients of this vendor, without the version, as the variables of agents want it. */
     endpointOf: (vendor: VendorName): string => `${url}/${vendor}`,
-    issueToken: (grant: Grant): string => tokens.issue(grant),
+    issueToken: tokens.issue,
     revoke: tokens.revoke,
     close,
     [Symbol.asyncDispose]: close,
@@ -197,30 +206,10 @@ function refuse(response: ServerResponse, format: WireFormat, error: unknown): v
   response.end(JSON.stringify(format.errorBody(failure)));
 }
 
-function sendJson(response: ServerResponse, value: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(value));
-}
-
-function isLoopback({ socket }: IncomingMessage): boolean {
-  return /^(?:127\.|::1$|::ffff:127\.)/.test(socket.remoteAddress ?? '');
-}
-
-function notFound({ method, url }: IncomingMessage): AgentosError {
-  const path = (url ?? '').replace(/\?.*$/, '');
-  const detail = `the gateway has no ${method} ${path}`;
-  return new AgentosError({ code: 'provider-refused-request', provider: 'gateway', status: 404, detail });
-}
-
-function unknownToken(provider: string): AgentosError {
-  const detail = 'the gateway does not know this token';
-  return new AgentosError({ code: 'provider-rejected-key', provider, status: 401, detail });
-}
-
 export function createTokens() {
   const grants = new Map<string, Grant>();
   return {
-    issue(grant: Grant): string {
+    issue: (grant: Grant): string => {
       const token = `agentos-${randomBytes(24).toString('base64url')}`;
       grants.set(token, grant);
       return token;

@@ -88,8 +88,8 @@ export function createRunGateways(options: RunGatewaysOptions): RunGateways {
       [run],
     );
     for (const { id, paid, spent } of items) {
-      gateway.addSpent(String(id), paid + spent);
-      gateway.addSpentByRun(spent);
+      gateway.spentBefore(String(id), paid + spent);
+      gateway.spentByRun(spent);
     }
     return { gateway, settings };
   };

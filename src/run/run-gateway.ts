@@ -37,8 +37,8 @@ interface ItemCalls {
   token: string | null;
   waiting: number;
   attempt: number;
-  /** Paid by earlier runs and not yet accounted for by steps from the checkpoint. */
-  earlierUsd: number;
+  /** What the steps from its checkpoint had cost. */
+  replayedUsd: number;
 }
 
 /** After these ends of an attempt a response may still be on its way to the gateway. */
@@ -58,7 +58,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
   ]);
   const calls = new Map<string, ItemCalls>();
   const callsOf = (id: string): ItemCalls => {
-    const known = calls.get(id) ?? { token: null, waiting: 0, attempt: 1, earlierUsd: 0 };
+    const known = calls.get(id) ?? { token: null, waiting: 0, attempt: 1, replayedUsd: 0 };
     calls.set(id, known);
     return known;
   };
@@ -100,9 +100,8 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     const known = callsOf(id);
     // A later attempt replays steps that this run has paid for and counted.
     if (known.attempt > 1) return;
-    const { earlierUsd } = known;
-    known.earlierUsd = Math.max(0, earlierUsd - costUsd);
-    gateway.addSpent(id, Math.max(0, costUsd - earlierUsd));
+    known.replayedUsd += costUsd;
+    gateway.spentBefore(id, known.replayedUsd);
   };
 
   emitter.subscribe((event) => {
@@ -123,11 +122,7 @@ export async function openRunGateway(options: RunGatewayOptions): Promise<RunGat
     // What earlier runs paid counts towards the item's limit, not the run's.
     const { readPastCosts } = await import('./history/past-costs.ts');
     const past = await readPastCosts(paths, config.prices);
-    for (const { id } of resumed) {
-      const paidUsd = past.paidUsd(id);
-      gateway.addSpent(id, paidUsd);
-      callsOf(id).earlierUsd = paidUsd;
-    }
+    for (const { id } of resumed) gateway.spentBefore(id, past.paidUsd(id));
   }
 
   return {

@@ -3,7 +3,7 @@ import { type AgentOptions, createProvider } from '../agent/create.ts';
 import type { Explore } from '../agent/port.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Config } from '../core/config.ts';
-import { AgentosError, type ErrorRecord, revived } from '../core/errors.ts';
+import { AgentosError, revived } from '../core/errors.ts';
 import type { ItemId } from '../core/ids.ts';
 import { type VendorName, withoutSecrets } from '../core/keys.ts';
 import type { Landing } from '../core/landing.ts';
@@ -19,13 +19,14 @@ import { packageRoot } from '../process/own-process.ts';
 import { runProgram } from '../process/program.ts';
 import type { OpenSandbox, SandboxTool } from '../process/sandbox/sandbox.ts';
 import { userId } from '../process/state-folder.ts';
-import type { AskedContext, ContextOptions, RepositoryContext } from '../prompts/context/context.ts';
+import type { AskedContext, RepositoryContext } from '../prompts/context/context.ts';
 import { createPrompts, type PromptFiles } from '../prompts/prompts.ts';
 import type { Issue } from '../source/port.ts';
 import { tracedProvider } from '../telemetry/traced.ts';
 import { isTraced } from '../telemetry/tracer.ts';
 import { type AskedRole, createItem, type ItemContext, type ItemParts } from '../workflow/item.ts';
 import type { Replay } from '../workflow/replay.ts';
+import type { ContextAnswer, ContextRequest } from './context-main.ts';
 import { createItemPrograms, type ItemPrograms } from './item-programs.ts';
 import type { ItemSandboxOptions } from './item-sandbox.ts';
 import type { Task, TaskContext, TaskResult } from './protocol.ts';
@@ -228,36 +229,19 @@ function offlineProvider(): Provider {
   };
 }
 
-/** The standard input of the process of `context-main.ts`. */
-export interface ContextRequest {
-  repository: string;
-  commit: string;
-  asked: AskedContext;
-  options: ContextOptions;
-  /** The index file. */
-  index: string;
-}
-
-export type ContextAnswer = { context: RepositoryContext } | { error: ErrorRecord };
-
 const TIMEOUT_MS = 5 * 60_000;
 
 /** Runs in a process of its own: a worker that waits for a model must not hold the words of a whole repository in memory. */
 async function buildContext(
   { task, input, paths, env, mask }: ItemTools,
   commit: string,
-  { title, body, files }: AskedContext,
+  asked: AskedContext,
 ): Promise<RepositoryContext> {
-  const request: ContextRequest = {
-    repository: paths.repository,
-    commit,
-    asked: { title, body, ...(files === undefined ? {} : { files }) },
-    options: input.config.context,
-    index: paths.contextIndex,
-  };
+  const { repository, contextIndex: index } = paths;
+  const request: ContextRequest = { repository, commit, asked, options: input.config.context, index };
   const end = await runProgram({
     command: [process.execPath, join(packageRoot(), 'dist', 'context.js')],
-    cwd: paths.repository,
+    cwd: repository,
     input: JSON.stringify(request),
     timeoutMs: TIMEOUT_MS,
     env,

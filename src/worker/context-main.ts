@@ -1,14 +1,29 @@
 import { text } from 'node:stream/consumers';
-import { toErrorRecord } from '../core/errors.ts';
+import { type ErrorRecord, toErrorRecord } from '../core/errors.ts';
 import { createGit } from '../git/git.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { type RepositoryContext, repositoryContext } from '../prompts/context/context.ts';
+import {
+  type AskedContext,
+  type ContextOptions,
+  type RepositoryContext,
+  repositoryContext,
+} from '../prompts/context/context.ts';
 import { indexBytes, readIndex } from '../prompts/context/index-file.ts';
-import type { ContextAnswer, ContextRequest } from './adapters.ts';
 
 /*
  * Reads a repository for one item: the request on standard input, the answer on standard output.
  */
+
+export interface ContextRequest {
+  repository: string;
+  commit: string;
+  asked: AskedContext;
+  options: ContextOptions;
+  /** The index file. */
+  index: string;
+}
+
+export type ContextAnswer = { context: RepositoryContext } | { error: ErrorRecord };
 
 async function answer({ repository, commit, asked, options, index }: ContextRequest): Promise<RepositoryContext> {
   const known = await readIndex(index);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { boundedLines, listed } from '../core/lines.ts';
 import type { AgentSpec } from '../core/model-spec.ts';
@@ -66,8 +67,9 @@ export function createItemPrograms(tools: ItemTools): ItemPrograms {
     }),
     async close() {
       (await opened?.catch(() => null))?.release();
-      // An item with a worktree removes its home when the worktree is removed.
-      if (opened !== null && !hasWorktree) await removeFolder(home, paths.work).catch(() => undefined);
+      // The home holds files of agents and package managers, which are useless without the worktree.
+      const isUseless = hasWorktree ? !existsSync(worktree) : opened !== null;
+      if (isUseless) await removeFolder(home, paths.work).catch(() => undefined);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { systemClock } from '../core/clock.ts';
-import { AgentosError, codeOf, type ErrorRecord, revived, toErrorRecord } from '../core/errors.ts';
+import { codeOf, type ErrorRecord, revived, toErrorRecord } from '../core/errors.ts';
 import type { ItemEvent } from '../core/events.ts';
 import type { WorkflowName } from '../core/paths.ts';
 import { parseTraceparent } from '../core/traceparent.ts';
@@ -9,6 +9,7 @@ import { messageOf } from '../core/wording.ts';
 import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
+import type { BatchTask } from '../library/batch-task.ts';
 import { livingHolder } from '../process/lock.ts';
 import { closeInheritedFiles } from '../process/own-process.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
@@ -84,28 +85,15 @@ function emit(event: ItemEvent): void {
 
 async function loadTask(reference: TaskReference): Promise<Task> {
   if ('builtIn' in reference) return loadBuiltIn(reference.builtIn);
-  if ('userTask' in reference) return (await import('./user-task.ts')).loadUserTask(reference.userTask);
-  const module: Record<string, unknown> = await import(reference.module);
-  const task = module[reference.export];
-  if (typeof task === 'function') return task as Task;
-  throw new AgentosError({ code: 'task-missing', module: reference.module, export: reference.export });
+  const { importExport, taskOfUser } = await import('./user-task.ts');
+  if ('userTask' in reference) return taskOfUser(await importExport<BatchTask>(reference.userTask));
+  return importExport<Task>(reference);
 }
 
 async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
-  switch (workflow) {
-    case 'lld':
-      return (await import('./document-tasks.ts')).lldTask;
-    case 'issue':
-      return (await import('./document-tasks.ts')).issueTask;
-    case 'eval':
-      return (await import('./document-tasks.ts')).evalTask;
-    case 'land':
-      return (await import('./worktree-tasks.ts')).landTask;
-    case 'react':
-      return (await import('./worktree-tasks.ts')).reactTask;
-    case 'implement':
-      return (await import('./worktree-tasks.ts')).implementTask;
-  }
+  if (workflow === 'lld' || workflow === 'issue' || workflow === 'eval')
+    return (await import('./document-tasks.ts'))[`${workflow}Task`];
+  return (await import('./worktree-tasks.ts'))[`${workflow}Task`];
 }
 
 /**

@@ -13,8 +13,7 @@ export interface UserTaskInput {
 }
 
 /** A user's export as one of our tasks. */
-export async function loadUserTask(reference: ExportReference): Promise<Task> {
-  const task = await importExport(reference);
+export function taskOfUser(task: BatchTask): Task {
   return async (context) => {
     const { input, resultFile, key } = context.input as UserTaskInput;
     // The result is there if a worker was killed right after the item was done.
@@ -22,21 +21,23 @@ export async function loadUserTask(reference: ExportReference): Promise<Task> {
       const { id, attempt, journal } = context;
       context.emit({ type: 'item-started', title: id, attempt, reusedSteps: journal.steps().length });
       const result = await perform(task, context, input);
-      await writeUserResult(resultFile, { key, result });
+      // Before the journal is removed, so that a kill between the two loses nothing.
+      await writeFileAtomic(resultFile, `${JSON.stringify({ key, result: result ?? null })}\n`);
     }
     return { status: 'succeeded', reason: null, outputs: [] };
   };
 }
 
-async function importExport(reference: ExportReference): Promise<BatchTask> {
+/** The caller knows the contract of the export. */
+export async function importExport<T>(reference: ExportReference): Promise<T> {
   let module: Record<string, unknown>;
   try {
     module = await import(reference.module);
   } catch (error) {
     throw failureOf(error, 'permanent');
   }
-  const task = module[reference.export];
-  if (typeof task === 'function') return task as BatchTask;
+  const found = module[reference.export];
+  if (typeof found === 'function') return found as T;
   throw new AgentosError({ code: 'task-missing', ...reference });
 }
 
@@ -106,9 +107,4 @@ export async function readUserResult(file: string, key: string): Promise<UserRes
     // Missing or unreadable: the item runs, and the file is replaced.
     return null;
   }
-}
-
-/** Written before the item's journal is removed, so that a kill between the two loses nothing. */
-function writeUserResult(file: string, { key, result }: UserResult): Promise<void> {
-  return writeFileAtomic(file, `${JSON.stringify({ key, result: result ?? null })}\n`);
 }

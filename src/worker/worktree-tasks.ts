@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createWriter } from '../agent/create.ts';
 import type { Writer } from '../agent/port.ts';
@@ -12,7 +11,6 @@ import { bodyHash, readFrontMatter } from '../documents/header.ts';
 import { designFacts } from '../documents/lld/document.ts';
 import { itemEnvironment } from '../git/item-environment.ts';
 import { requireIdentity } from '../git/repository.ts';
-import { removeFolder } from '../process/files.ts';
 import { prepareWorkFolder } from '../process/state-folder.ts';
 import { tracedTests, tracedWriter } from '../telemetry/traced.ts';
 import { detectTests } from '../testing/detect.ts';
@@ -33,9 +31,7 @@ export const implementTask = itemTask('implement', async (adapters) => {
   const hash = bodyHash(readFrontMatter(lldText).body);
   const item = await adapters.start({ title: designFacts(lldText).title, hash });
   const contextFor: ImplementParts['contextFor'] = (commit, asked) => adapters.repositoryContext(commit, asked);
-  const result = await runImplement(item, { ...(await worktreeParts(adapters)), lldText, contextFor });
-  await removeHome(adapters);
-  return result;
+  return runImplement(item, { ...(await worktreeParts(adapters)), lldText, contextFor });
 });
 
 export const landTask = itemTask('land', async (adapters) => {
@@ -44,15 +40,10 @@ export const landTask = itemTask('land', async (adapters) => {
   const ids = landing.branches.map((branch) => branch.id);
   const hash = sha256(JSON.stringify(landing));
   const item = await adapters.start({ title: `${ids.join(', ')} onto ${landing.onto}`, hash });
-  const parts = await worktreeParts(adapters);
-  try {
-    const result = await runLand(item, { ...parts, landing });
-    // A landing on another base can use what was paid for.
-    const isPaid = item.journal.steps().some(({ name }) => name.startsWith('settled-'));
-    return { ...result, keepsCheckpoint: isPaid };
-  } finally {
-    await removeHome(adapters);
-  }
+  const result = await runLand(item, { ...(await worktreeParts(adapters)), landing });
+  // A landing on another base can use what was paid for.
+  const isPaid = item.journal.steps().some(({ name }) => name.startsWith('settled-'));
+  return { ...result, keepsCheckpoint: isPaid };
 });
 
 export const reactTask = itemTask('react', async (adapters) => {
@@ -62,16 +53,9 @@ export const reactTask = itemTask('react', async (adapters) => {
   const lldText = readFrontMatter(await designOn(adapters, id, reaction.head)).body;
   const item = await adapters.start({ title: designFacts(lldText).title, hash: reactionKey(reaction) });
   const result = await runReact(item, { ...(await worktreeParts(adapters)), lldText, reaction });
-  await removeHome(adapters);
   // If the push or an answer fails, the item is replayed from its checkpoint.
   return { ...result, keepsCheckpoint: true };
 });
-
-/** The home holds files of agents and package managers, which are useless without the worktree. */
-async function removeHome({ workflow, id, paths }: Adapters): Promise<void> {
-  if (!existsSync(paths.worktree(workflow, id)))
-    await removeFolder(paths.home(workflow, id), paths.work).catch(() => undefined);
-}
 
 async function worktreeParts(adapters: Adapters): Promise<WorktreeParts> {
   const { task, workflow, id, input, paths, git, env, sandbox, mask, calling, costOf } = adapters;

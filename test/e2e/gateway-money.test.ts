@@ -201,7 +201,7 @@ test('what an item spent before counts for it, but not for the run', async () =>
     prices,
     budget: { maxCostUsd: 5, maxCostPerItemUsd: 1 },
   });
-  gateway.addSpent('7', 0.95);
+  gateway.spentBefore('7', 0.95);
   const response = await post(gateway, 'anthropic', { key: token });
   expect(errorRecordOf(response)?.problem).toMatchObject({ code: 'over-budget', spentUsd: 0.95, scope: 'item' });
   expect(gateway.spentUsd()).toBe(0);
