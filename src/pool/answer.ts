@@ -48,7 +48,7 @@ export function learnFrom(
 ): Ruling {
   const { key, charges, request } = sent;
   const limits = readLimits(key.vendor, answer, dateMs);
-  const merged = limits.organisation === null ? null : keys.merge(key, limits.organisation, nowMs);
+  const merged = limits.organisation === null ? null : keys.merge(key, limits.organisation);
   if (merged !== null) onEvent({ type: 'groups-merged', ...merged });
   const quota = key.group.of(request.model, nowMs);
   if (answer.status < 400) {

@@ -160,7 +160,7 @@ export class PoolKeys {
   }
 
   /** An answer named the organisation that is charged. Returns the keys that turned out to share a quota; null: nothing new. */
-  merge(key: PoolKey, organisation: string, nowMs: number): { group: string; keyIds: string[] } | null {
+  merge(key: PoolKey, organisation: string): { group: string; keyIds: string[] } | null {
     const { group } = key;
     if (group.organisation === organisation) return null;
     const other = this.all.find((one) => one.vendor === key.vendor && one.group.organisation === organisation)?.group;
