@@ -25,9 +25,9 @@ export interface PlannedCost {
   estimateUsd: number | null;
   /** How many past items the estimate is based on; 0: it is based on sizes alone. */
   pastItems: number;
-  /** The highest possible cost; null: a price is missing, or only commands are used. */
+  /** What the limits allow; null: a price is missing, or only commands are used. */
   costCeilingUsd: number | null;
-  /** The limit that enforces it; null: the calls can't cost more anyway. */
+  /** The limit that enforces it; null: nothing is metered, or a price is missing. */
   costCeilingBy: '--max-cost' | '--max-cost-per-item' | null;
   /** Models whose cost is unknown: commands, and agents with their own login. */
   unmetered: string[];

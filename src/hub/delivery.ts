@@ -8,7 +8,7 @@ import { BRANCH_PREFIX, isAncestor, refsBelow, removeRefsBelow } from '../git/br
 import type { Git } from '../git/git.ts';
 import { pinsOf } from '../git/worktree/trees.ts';
 import { writeFileAtomic } from '../process/files.ts';
-import { readKnownIssues } from '../source/known-work.ts';
+import { readKnownIssues } from '../source/directory.ts';
 import { issuesOf, writeNumberedIssue } from '../workflow/approved-documents.ts';
 import { storeFiles, type TreeFiles, WRITTEN_FOLDERS } from './document-trees.ts';
 import { remoteHeads, remotePins } from './place.ts';

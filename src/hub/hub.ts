@@ -7,7 +7,7 @@ import type { Config } from '../core/config.ts';
 import { AgentosError, systemCode } from '../core/errors.ts';
 import { fingerprintsOf } from '../core/mask.ts';
 import { trustCertificates } from '../models/settings.ts';
-import { keysRecord, parseKeys } from '../run/keys-file.ts';
+import { keysRecord, limitsIn, parseKeys } from '../run/keys-file.ts';
 import { createCertificate, fingerprintOf, type TlsPair } from './certificate.ts';
 import { type Database, openDatabase, type Session } from './database.ts';
 import { createGitBackend } from './git-backend.ts';
@@ -96,7 +96,7 @@ export async function runHub(options: HubOptions): Promise<void> {
     sql: database,
     config,
     env,
-    remembered: new Map(parseKeys(known?.keys)?.keys.map(({ id, limits }) => [id, limits])),
+    remembered: limitsIn(parseKeys(known?.keys)),
     events,
     timestamp,
     onPool: (event) => {

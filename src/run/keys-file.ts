@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { systemClock } from '../core/clock.ts';
-import type { KeyView } from '../pool/keys.ts';
+import { parseJson } from '../core/json.ts';
+import type { KeyView, LearnedLimits } from '../pool/keys.ts';
 import { writeFileAtomic } from '../process/files.ts';
 
+const limit = z.number().positive().nullable();
 const keySchema = z.object({
   id: z.string(),
   vendor: z.string(),
@@ -11,17 +13,13 @@ const keySchema = z.object({
   state: z.string(),
   /** A date. */
   untilMs: z.number().nullable(),
-  limits: z.object({
-    requestsPerMinute: z.number().positive().nullable(),
-    tokensPerMinute: z.number().positive().nullable(),
-    concurrency: z.number().positive().nullable(),
-  }),
+  limits: z.object({ requestsPerMinute: limit, tokensPerMinute: limit, concurrency: limit }),
   reason: z.string().nullable(),
 });
 const fileSchema = z.object({ at: z.string(), keys: z.array(keySchema) });
 
 /** What the last run learned about its keys. `agentos keys` shows it, and the next run's pool starts with it. */
-export type KeysFile = z.infer<typeof fileSchema>;
+type KeysFile = z.infer<typeof fileSchema>;
 
 export function parseKeys(value: unknown): KeysFile | null {
   return fileSchema.safeParse(value).data ?? null;
@@ -29,11 +27,12 @@ export function parseKeys(value: unknown): KeysFile | null {
 
 /** Null if it is missing or can't be read: everything in it can be learned again. */
 export async function readKeysFile(path: string): Promise<KeysFile | null> {
-  try {
-    return parseKeys(JSON.parse(await readFile(path, 'utf8')));
-  } catch {
-    return null;
-  }
+  return parseKeys(parseJson(await readFile(path, 'utf8').catch(() => '')));
+}
+
+/** Only limits are remembered: whether a key works and has quota, the vendor says. */
+export function limitsIn(file: KeysFile | null): ReadonlyMap<string, LearnedLimits> {
+  return new Map(file?.keys.map(({ id, limits }) => [id, limits]));
 }
 
 /** Times are written as dates, because the clock of this process means nothing to the next one. */
@@ -47,23 +46,14 @@ export async function writeKeysFile(path: string, views: readonly KeyView[]): Pr
   await writeFileAtomic(path, `${JSON.stringify(keysRecord(views), null, 2)}\n`);
 }
 
-type Seen = KeysFile['keys'][number];
-
 /** A configured key, with what the last run learned about it. */
-export interface KnownKey {
-  id: string;
-  vendor: string;
-  state: string;
+export interface KnownKey extends Pick<KeysFile['keys'][number], 'id' | 'vendor' | 'state' | 'limits' | 'reason'> {
   /** When it can be used again; null: it is available, or dead. */
   until: string | null;
   group: string | null;
-  limits: Seen['limits'];
-  reason: string | null;
   /** When it was last used; null: never, here. */
   seenAt: string | null;
 }
-
-const NO_LIMITS: Seen['limits'] = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
 
 export function knownKeys(
   keys: readonly { id: string; vendor: string }[],
@@ -81,7 +71,7 @@ export function knownKeys(
       state: isOut ? seen.state : 'available',
       until: isCooling && seen.untilMs !== null ? new Date(seen.untilMs).toISOString() : null,
       group: seen?.group ?? null,
-      limits: seen?.limits ?? NO_LIMITS,
+      limits: seen?.limits ?? { requestsPerMinute: null, tokensPerMinute: null, concurrency: null },
       reason: isOut ? seen.reason : null,
       seenAt: seen === undefined ? null : (file?.at ?? null),
     };

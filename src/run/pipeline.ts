@@ -9,7 +9,7 @@ import type { RunState } from '../core/run-state.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Issue } from '../source/port.ts';
 import type { ItemInput } from '../worker/adapters.ts';
-import type { Demand } from './planned-cost.ts';
+import type { Calls } from './planned-cost.ts';
 import type { Project } from './project.ts';
 import type { Unposted } from './services/posts.ts';
 
@@ -52,15 +52,16 @@ export async function readSome<T>(ids: readonly ItemId[], read: (id: ItemId) => 
 export interface ItemSetting {
   config: Config;
   roles: readonly Role[];
-  /** The model calls for one item of this size. */
-  demand: (config: Config, chars: number, contextTokens: number) => Demand;
   /** For the worker, in addition to what every item gets. */
   input?: Partial<Pick<ItemInput, 'prompts' | 'replay' | 'landing' | 'reaction'>>;
 }
 
 /** What is particular to a workflow. Everything else about running a batch exists once. */
-export interface Batch extends Pick<ItemSetting, 'roles' | 'demand'> {
+export interface Batch {
   workflow: WorkflowName;
+  roles: readonly Role[];
+  /** The usual model calls for one item of this size. */
+  demand(chars: number, contextTokens: number): Calls[];
   /** Models by role, if the configuration does not name them. */
   models?: Record<string, string>;
   /** Where a collected item differs from the batch. Items with the same configuration share one object. */
@@ -99,8 +100,7 @@ export function pipelineOf(batch: Batch): Pipeline {
 }
 
 export function settingOf(stage: Batch, id: ItemId, config: Config): ItemSetting {
-  const { roles, demand } = stage;
-  return { config, roles, demand, ...stage.settingOf?.(id) };
+  return { config, roles: stage.roles, ...stage.settingOf?.(id) };
 }
 
 export function stageOf({ stages }: Pipeline, workflow: WorkflowName): Batch {

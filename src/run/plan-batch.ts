@@ -16,7 +16,7 @@ import { implementAgain, implementBatch } from './batches/implement-batch.ts';
 import { type LandRequest, landBatch } from './batches/land-batch.ts';
 import { type ReactRequest, reactBatch } from './batches/react-batch.ts';
 import { type Batch, type CollectedItem, isOpen, modelUses, type Pipeline, pipelineOf } from './pipeline.ts';
-import { plannedCost } from './planned-cost.ts';
+import { NOT_COUNTED, plannedCost } from './planned-cost.ts';
 import type { Project } from './project.ts';
 
 /** How far `run` goes. */
@@ -63,7 +63,7 @@ interface PlanOptions {
   pipeline: Pipeline;
   ids: readonly ItemId[] | 'all';
   parallel: number;
-  /** The plan is shown and not run: it also has a cost estimate. */
+  /** The plan is shown and not run: it also says what it costs. */
   isDryRun: boolean;
 }
 
@@ -115,7 +115,7 @@ export async function planBatch({ project, pipeline, ids, parallel, isDryRun }: 
     parallel,
     models: stages[0].models ?? Object.fromEntries([...roles].map((role) => [role, config.models[role]])),
     contextTokens: config.context.maxTokens,
-    ...(await plannedCost(project, priced, uses, isDryRun)),
+    ...(isDryRun ? await plannedCost(project, priced, uses) : NOT_COUNTED),
     groups,
     notes: [
       ...(ids === 'all' ? collected.flatMap(({ item }) => skippingNote(item)) : []),

@@ -23,7 +23,7 @@ import { readText, requireInside, unreadableReason } from '../process/files.ts';
 import { pathOutside } from '../process/program.ts';
 import { requireSafeState, userId } from '../process/state-folder.ts';
 import { createDirectorySource } from '../source/directory.ts';
-import { createIssueCache, type IssueCache } from '../source/issue-cache.ts';
+import { cachedSource, type IssueCache } from '../source/issue-cache.ts';
 import type { IssueSource } from '../source/port.ts';
 import { createDesignCache, type DesignCache } from '../workflow/designs.ts';
 import { createHosts, type Hosts } from './services/hosts.ts';
@@ -107,14 +107,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   });
   const passed = Object.fromEntries(config.passEnvironment.map((name) => [name, env[name]]));
   const secrets = createSecrets([...resolved.keys.map((key) => key.secret), ...tokens, ...secretsIn(passed)]);
-  const hosts = createHosts({
-    config,
-    env,
-    childEnv,
-    repository,
-    onSecret: (secret) => secrets.add(secret),
-  });
-  const { source, cache: issueCache } = issuesOf(config, paths, hosts);
+  const hosts = createHosts({ config, env, childEnv, repository, onSecret: secrets.add });
   const project: Project = {
     paths,
     config,
@@ -126,8 +119,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     childEnv,
     git: createGit(repository, childEnv),
     designs: createDesignCache(paths.designs),
-    source,
-    issueCache,
+    ...issuesOf(config, paths, hosts),
     hosts,
     secrets: secrets.all,
     mask: secrets.mask,
@@ -142,7 +134,7 @@ function createSecrets(first: readonly Secret[]) {
   let mask = createMask(known);
   return {
     all: (): readonly Secret[] => known,
-    add(secret: Secret): void {
+    add: (secret: Secret): void => {
       if (known.some((one) => one.reveal() === secret.reveal())) return;
       known = [...known, secret];
       mask = createMask(known);
@@ -176,21 +168,14 @@ async function readConfig(
 }
 
 /** The one place that decides where issues come from. A service is loaded on first use. */
-function issuesOf(config: Config, paths: Paths, hosts: Hosts): ReturnType<typeof createIssueCache> {
+function issuesOf(config: Config, { issues, base }: Paths, hosts: Hosts): Pick<Project, 'source' | 'issueCache'> {
   const { source: setting } = config.remote;
   if (setting === null) {
-    const source = createDirectorySource(paths.issues);
-    return { source, cache: { lastKnown: source, asOf: async () => null, startWriting: async () => undefined } };
+    const source = createDirectorySource(issues);
+    return { source, issueCache: { lastKnown: source, asOf: async () => null, startWriting: async () => undefined } };
   }
+  const location = hostedName(setting);
+  const folder = join(base, 'caches', 'issues', location.replace(/[^\w.-]+/g, '_'));
   let opened: Promise<IssueSource> | null = null;
-  const open = (): Promise<IssueSource> => (opened ??= hosts.source());
-  const live: IssueSource = {
-    location: hostedName(setting),
-    ids: async () => (await open()).ids(),
-    look: async (id) => (await open()).look(id),
-    read: async (id) => (await open()).read(id),
-    poll: async () => (await open()).poll(),
-  };
-  const name = hostedName(setting).replace(/[^\w.-]+/g, '_');
-  return createIssueCache(live, join(paths.base, 'caches', 'issues', name));
+  return cachedSource({ location, folder, open: () => (opened ??= hosts.source()) });
 }

@@ -29,7 +29,7 @@ import type { Notifier, NotifySettings } from './notify.ts';
 import { isOpen, type Pipeline, stageAfter, stageOf, stagesAhead } from './pipeline.ts';
 import { discardCommand, type Project } from './project.ts';
 import { endedAlready } from './run-items.ts';
-import type { OpenPublisher, Publisher } from './services/publish.ts';
+import type { OpenPublisher } from './services/publish.ts';
 import type { Interruption } from './stops.ts';
 
 /** A plan to run, on this machine or at a hub. */
@@ -58,37 +58,15 @@ export interface RecordedRun extends PlannedRun {
   onDiskFault?: (path: string, reason: string) => void;
 }
 
-/** The only source of a run's events. Stamps each, folds it into the state, and passes it to all subscribers. */
-export interface Emitter {
-  /** `at`: when it happened, if not now. */
-  run(event: RunEvent, at?: string): void;
-  item(item: Item, event: ItemEvent, at?: string): void;
-  /** Emits the same warning once. */
-  warn(text: string): void;
-  subscribe(...subscribers: Subscriber[]): void;
-}
-
-export interface Recording {
-  emitter: Emitter;
-  files: ReturnType<typeof openEventFiles>;
-  /** Undefined: nothing is written to services. */
-  publisher: Publisher | undefined;
-  /** The stage that an item is in; null: unknown item. */
-  itemAt(id: string): Item | null;
-  /** Ends the planned items that need no worker. */
-  endWithoutWorker(): Promise<void>;
-  /** Ends the items that were killed and did not report their end. */
-  endKilled(): void;
-  /** Stores the summary and emits `run-finished`, the last event. `beforeEnd` may still warn. */
-  finish(beforeEnd?: (summary: Summary) => Promise<void>): Promise<Summary>;
-}
+export type Emitter = ReturnType<typeof createEmitter>;
+export type Recording = Awaited<ReturnType<typeof openRecording>>;
 
 /** How long the `--notify` command may take at the end of a run. After a signal the program has to end soon. */
 const PATIENT_MS = 10_000;
 const HURRIED_MS = 1_500;
 
 /** Opens the files of a run and the other subscribers of its events, and emits `run-started`. */
-export async function openRecording(run: RecordedRun): Promise<Recording> {
+export async function openRecording(run: RecordedRun) {
   const { project, pipeline, plan, runId, startedAt, interrupt } = run;
   const { paths, mask } = project;
   const runPaths = paths.run(runId);
@@ -128,24 +106,29 @@ export async function openRecording(run: RecordedRun): Promise<Recording> {
   return {
     emitter,
     files,
+    /** Undefined: nothing is written to services. */
     publisher,
-    itemAt(id) {
+    /** The stage that an item is in; null: unknown item. */
+    itemAt(id: string): Item | null {
       const at = state.items.get(id)?.workflow;
       return at ? { workflow: at, id: parseItemId(id) } : null;
     },
-    async endWithoutWorker() {
+    /** Ends the planned items that need no worker. */
+    async endWithoutWorker(): Promise<void> {
       for (const item of plan.items) {
         const end = await endedAlready(item, project, pipeline);
         if (end !== null) emitter.item(item, { type: 'item-finished', ...end });
       }
     },
-    endKilled() {
+    /** Ends the items that were killed and did not report their end. */
+    endKilled(): void {
       const end = { attempts: 1, durationMs: 0, ...outcomeAsEnd({ error: toErrorRecord(interrupt.polite.reason) }) };
       for (const { id, workflow: at, status } of state.items.values())
         if (status === null && at)
           emitter.item({ workflow: at, id: parseItemId(id) }, { type: 'item-finished', ...end });
     },
-    async finish(beforeEnd) {
+    /** Stores the summary and emits `run-finished`, the last event. `beforeEnd` may still warn. */
+    async finish(beforeEnd?: (summary: Summary) => Promise<void>): Promise<Summary> {
       const outcome = await outcomeOf(run, state);
       await beforeEnd?.(outcome);
       const summary = { ...outcome, chain: files.head() };
@@ -173,10 +156,11 @@ async function openNotifier(run: RecordedRun, state: RunState, warn: (text: stri
   const { project, notify: settings } = run;
   if (settings === undefined || (settings.command === null && !settings.desktop)) return null;
   const { createNotifier } = await import('./notify.ts');
-  return createNotifier({ project, settings, summary: () => outcomeOf(run, state), warn });
+  return createNotifier(project, settings, () => outcomeOf(run, state), warn);
 }
 
-function createEmitter(state: RunState, pipeline: Pipeline, repository: string): Emitter {
+/** The only source of a run's events. Stamps each, folds it into the state, and passes it to all subscribers. */
+function createEmitter(state: RunState, pipeline: Pipeline, repository: string) {
   const subscribers: Subscriber[] = [];
   const publish = (event: AgentosEvent): void => {
     foldEvent(state, event);
@@ -185,8 +169,9 @@ function createEmitter(state: RunState, pipeline: Pipeline, repository: string):
   const warned = new Set<string>();
   const now = (): string => new Date().toISOString();
   return {
-    run: (event, at = now()) => publish({ at, ...event }),
-    item({ id, workflow }, event, at = now()) {
+    /** `at`: when it happened, if not now. */
+    run: (event: RunEvent, at = now()): void => publish({ at, ...event }),
+    item({ id, workflow }: Item, event: ItemEvent, at = now()): void {
       // Events of a killed worker can arrive after its stage has ended. Only the cost of its calls still counts.
       const isLate = state.items.get(id)?.ends.some((end) => end.workflow === workflow);
       if (isLate && event.type !== 'gateway-call') return;
@@ -200,11 +185,12 @@ function createEmitter(state: RunState, pipeline: Pipeline, repository: string):
         ...(following && { goesOnWith: following.workflow }),
       });
     },
-    warn(text) {
+    /** Emits the same warning once. */
+    warn(text: string): void {
       if (!warned.has(text)) publish({ at: now(), type: 'warning', text });
       warned.add(text);
     },
-    subscribe: (...more) => void subscribers.push(...more),
+    subscribe: (...more: Subscriber[]): void => void subscribers.push(...more),
   };
 }
 

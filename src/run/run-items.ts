@@ -29,43 +29,34 @@ export async function endedAlready(item: PlannedItem, project: Project, pipeline
   return { ...plain, status: 'skipped', reason, outputs: await outputs(project, item) };
 }
 
-interface DoneElsewhere {
-  /** Null: the item still has to be done. */
-  result: TaskResult | null;
-  /** The text of the item, if it was read. */
-  issue: Issue | undefined;
-}
-
 /**
- * Whether another run has done an item since the plan, or its service no longer offers it. A stage that another one follows counts
- * as succeeded then, so that the item continues. `isSelected`: the item was selected by its labels, not named.
+ * Whether another run has done an item since the plan, or its service no longer offers it; result null: it still has to be done. A stage
+ * that another one follows counts as succeeded then, so that the item continues. `isSelected`: the item was selected by its labels,
+ * not named.
  */
 export async function doneElsewhere(
   { id, workflow }: Item,
   { project, pipeline, isSelected }: { project: Project; pipeline: Pipeline; isSelected: boolean },
-): Promise<DoneElsewhere> {
+): Promise<{ result: TaskResult | null; issue?: Issue | undefined }> {
   const stage = stageOf(pipeline, workflow);
-  const [found] = await stage.collect(project, [id]).catch((error: unknown) => {
+  const skipped = (reason: string, outputs: string[] = []): TaskResult => ({ status: 'skipped', reason, outputs });
+  let found: CollectedItem | undefined;
+  try {
+    [found] = await stage.collect(project, [id]);
+  } catch (error) {
     if (codeOf(error) !== 'issue-not-taken') throw error;
-    return [withdrawn(id, error)];
-  });
+    return { result: skipped(messageOf(error)) };
+  }
   const issue = found?.issue;
-  const skipped = (reason: string): DoneElsewhere => ({ issue, result: { status: 'skipped', reason, outputs: [] } });
   // Its label may have been removed since the plan.
   const unselected = isSelected && issue !== undefined ? whyUnselected(project, issue) : null;
-  if (unselected !== null) return skipped(unselected);
+  if (unselected !== null) return { issue, result: skipped(unselected) };
   if (found?.state === 'not-ready' && found.error?.problem.code === 'issue-blocked')
-    return skipped(wordingOf(found.error.problem).message);
-  if (found?.solved !== undefined) return { issue, result: { ...found.solved, status: 'skipped' } };
+    return { issue, result: skipped(wordingOf(found.error.problem).message) };
+  if (found?.solved !== undefined) return { issue, result: skipped(found.solved.reason, found.solved.outputs) };
   if (found?.state !== 'done' && found?.unposted === undefined) return { issue, result: null };
   const status = stageAfter(pipeline, workflow) === undefined ? 'skipped' : 'succeeded';
   return { issue, result: { status, reason: stage.done.reason, outputs: await stage.done.outputs(project, found) } };
-}
-
-/** An issue that its service no longer offers. */
-function withdrawn(id: ItemId, error: unknown): CollectedItem {
-  const reason = messageOf(error);
-  return { id, title: id, state: 'already-done', solved: { reason, outputs: [] } };
 }
 
 /** What a worker may know of the gateway: its address and the item's own token, never a key. */
@@ -90,30 +81,21 @@ export interface RunItemsOptions {
 /** What the coordinator has to know about the order of items. */
 type Order = Pick<PlannedItem, 'exclusive' | 'after' | 'digest'>;
 
-/** The items of a run as the coordinator takes them: each stage of an item is an item of its own. */
-export interface RunItems {
-  /** A stage of an item. It announces the stage that follows. */
-  stage(item: Item, order: Order): CoordinatedItem;
-  /** What the worker gets for a stage of an item. */
-  input(item: Item, digest?: string): Promise<ItemInput>;
-  /** The stage that follows one that has ended, if that succeeded and there is one. */
-  next(end: Pick<CoordinatedEnd, 'id' | 'status'>): CoordinatedItem[];
-  /** Called under the item's lock, before its first attempt. */
-  alreadyDone(item: Item): Promise<TaskResult | null>;
-}
+export type RunItems = ReturnType<typeof createRunItems>;
 
-export function createRunItems(options: RunItemsOptions): RunItems {
+/** The items of a run as the coordinator takes them: each stage of an item is an item of its own. */
+export function createRunItems(options: RunItemsOptions) {
   const { project, pipeline } = options;
   /** Texts that `alreadyDone` has just read for items that start now. */
   const fresh = new Map<string, Issue>();
 
   async function input({ workflow, id }: Item, digest?: string): Promise<ItemInput> {
-    const stage = stageOf(pipeline, workflow);
-    const started = await stage.start?.(project, id, fresh.get(id));
+    const own = stageOf(pipeline, workflow);
+    const started = await own.start?.(project, id, fresh.get(id));
     // A later attempt reads it again.
     fresh.delete(id);
     if (started?.issue !== undefined) options.onRead(id, started.issue);
-    const { config, roles, input: more } = settingOf(stage, id, project.config);
+    const { config, roles, input: more } = settingOf(own, id, project.config);
     const { keys: _, endpoints: __, keyVariables: ___, ...shared } = config;
     const models = roles.map((role) => config.models[role]);
     const access = options.accessOf(id, models);
@@ -133,34 +115,39 @@ export function createRunItems(options: RunItemsOptions): RunItems {
     };
   }
 
-  const items: RunItems = {
+  /** A stage of an item. It announces the stage that follows. */
+  function stage(item: Item, { exclusive, after, digest }: Order): CoordinatedItem {
+    const { workflow, id } = item;
+    const following = stageAfter(pipeline, workflow);
+    return {
+      id: keyOf(item),
+      task: { builtIn: workflow },
+      checkpoint: project.paths.checkpoint(workflow, id),
+      input: () => input(item, digest),
+      exclusive,
+      after: after.map((other) => `${workflow}-${other}`),
+      ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
+    };
+  }
+
+  return {
+    stage,
+    /** What the worker gets for a stage of an item. */
     input,
-    stage(item, { exclusive, after, digest }) {
-      const { workflow, id } = item;
-      const following = stageAfter(pipeline, workflow);
-      return {
-        id: keyOf(item),
-        task: { builtIn: workflow },
-        checkpoint: project.paths.checkpoint(workflow, id),
-        input: () => input(item, digest),
-        exclusive,
-        after: after.map((other) => `${workflow}-${other}`),
-        ...(following && { announces: keyOf({ workflow: following.workflow, id }) }),
-      };
-    },
-    next({ id: key, status }) {
+    /** The stage that follows one that has ended, if that succeeded and there is one. */
+    next({ id: key, status }: Pick<CoordinatedEnd, 'id' | 'status'>): CoordinatedItem[] {
       const { workflow, id } = itemOf(key);
       const following = stageAfter(pipeline, workflow);
       if (following === undefined || status !== 'succeeded') return [];
-      return [items.stage({ workflow: following.workflow, id }, orderOf(project, id))];
+      return [stage({ workflow: following.workflow, id }, orderOf(project, id))];
     },
-    async alreadyDone(item) {
+    /** Called under the item's lock, before its first attempt. */
+    async alreadyDone(item: Item): Promise<TaskResult | null> {
       const { result, issue } = await doneElsewhere(item, options);
       if (issue !== undefined) fresh.set(item.id, issue);
       return result;
     },
   };
-  return items;
 }
 
 export function itemOf(key: string): Item {

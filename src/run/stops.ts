@@ -32,29 +32,18 @@ const NOTABLE_SUSPENSION_MS = 5_000;
 /** How long the coordinator may take to end after the second signal; then the summary is written in any case. */
 const LAST_WORDS_MS = 700;
 
-interface InterruptWatch {
-  /** Resolves some time after the second signal. */
-  killed: Promise<void>;
-  /** A signal has no effect on the run any more. */
-  dispose(): void;
-}
-
 /** Stops the coordinator at signals, and emits events about them. */
-export function followInterrupts(
-  interrupt: Interruption,
-  coordinator: ParallelCoordinator,
-  emitter: Emitter,
-): InterruptWatch {
+export function followInterrupts(interrupt: Interruption, coordinator: ParallelCoordinator, emitter: Emitter) {
   const onInterrupt = (): void => {
     emitter.run({ type: 'interrupted', signal: interrupt.by() ?? 'SIGINT' });
     coordinator.stop(interrupt.polite.reason as AgentosError);
   };
-  interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
   const { promise: killed, resolve } = Promise.withResolvers<void>();
   const onKill = (): void => {
     coordinator.kill();
     void sleep(LAST_WORDS_MS, undefined, { ref: false }).then(resolve);
   };
+  interrupt.polite.addEventListener('abort', onInterrupt, { once: true });
   interrupt.now.addEventListener('abort', onKill, { once: true });
   if (interrupt.now.aborted) onKill();
   if (interrupt.polite.aborted) onInterrupt();
@@ -63,8 +52,10 @@ export function followInterrupts(
     if (forMs >= NOTABLE_SUSPENSION_MS) emitter.run({ type: 'suspended', forMs });
   });
   return {
+    /** Resolves some time after the second signal. */
     killed,
-    dispose() {
+    /** From here on a signal has no effect on the run. */
+    dispose(): void {
       stopWatching();
       interrupt.polite.removeEventListener('abort', onInterrupt);
       interrupt.now.removeEventListener('abort', onKill);
@@ -75,16 +66,7 @@ export function followInterrupts(
 type DiskProblem = Extract<Problem, { code: 'disk-unwritable' }>;
 
 /** Notices that a disk is full or read-only, from whatever failed because of it. Reports it once. */
-interface DiskWatch {
-  /** A file of the run could not be written. */
-  refused: (path: string, reason: string) => void;
-  /** Looks at the disk when an item fails: git, tests and agents have words of their own for a full one. */
-  subscriber: Subscriber;
-  /** Also called if the fault is older. */
-  onFault(listener: (problem: DiskProblem) => void): void;
-}
-
-export function createDiskWatch(folders: readonly string[]): DiskWatch {
+export function createDiskWatch(folders: readonly string[]) {
   let found: DiskProblem | null = null;
   let listener: (problem: DiskProblem) => void = () => undefined;
   const report = (directory: string, reason: string): void => {
@@ -92,22 +74,26 @@ export function createDiskWatch(folders: readonly string[]): DiskWatch {
     found = { code: 'disk-unwritable', directory, reason };
     listener(found);
   };
+  /** A file of the run could not be written. */
   const refused = (path: string, reason: string): void => {
     if (isDiskReason(reason)) report(folders.find((folder) => path.startsWith(folder)) ?? path, reason);
   };
+  /** Looks at the disk when an item fails: git, tests and agents have words of their own for a full one. */
+  const subscriber: Subscriber = (event) => {
+    if (event.type !== 'item-finished' || event.error === null || !isFailure(event.status)) return;
+    for (const folder of folders) {
+      const fault = diskFault(folder);
+      if (fault !== null) report(folder, fault);
+    }
+    const { problem } = event.error;
+    if (problem.code === 'journal-full') refused(problem.file, 'ENOSPC');
+    if (problem.code === 'output-unwritable') refused(problem.path, problem.reason);
+  };
   return {
     refused,
-    subscriber(event) {
-      if (event.type !== 'item-finished' || event.error === null || !isFailure(event.status)) return;
-      for (const folder of folders) {
-        const fault = diskFault(folder);
-        if (fault !== null) report(folder, fault);
-      }
-      const { problem } = event.error;
-      if (problem.code === 'journal-full') refused(problem.file, 'ENOSPC');
-      if (problem.code === 'output-unwritable') refused(problem.path, problem.reason);
-    },
-    onFault(given) {
+    subscriber,
+    /** Also called if the fault is older. */
+    onFault(given: (problem: DiskProblem) => void): void {
       listener = given;
       if (found !== null) given(found);
     },

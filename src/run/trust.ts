@@ -77,7 +77,7 @@ function trustFile(env: Environment): string {
 }
 
 /** By the repository's real path. */
-type Trusted = Record<string, { hash: string; since: string }>;
+type Trusted = Record<string, { hash: string; since: string } | undefined>;
 
 export async function isTrusted(project: Project, claims: readonly Claim[]): Promise<boolean> {
   if (claims.length === 0) return true;
@@ -99,15 +99,13 @@ export function claimText({ effect, where, value }: Claim): string {
 }
 
 export async function rememberTrust(project: Project, claims: readonly Claim[]): Promise<string> {
-  const since = new Date().toISOString();
-  return change(project.env, (all) => ({ ...all, [project.paths.repository]: { hash: hashOf(claims), since } }));
+  return change(project, { hash: hashOf(claims), since: new Date().toISOString() });
 }
 
 /** Null: it was not trusted, and nothing is written. */
 export async function revokeTrust(project: Project): Promise<string | null> {
-  if (!Object.hasOwn(await readTrust(trustFile(project.env)), project.paths.repository)) return null;
-  const isOther = ([repository]: [string, unknown]): boolean => repository !== project.paths.repository;
-  return change(project.env, (all) => Object.fromEntries(Object.entries(all).filter(isOther)));
+  const isKnown = Object.hasOwn(await readTrust(trustFile(project.env)), project.paths.repository);
+  return isKnown ? change(project, undefined) : null;
 }
 
 /** Covers all claims and their order, so any added, changed or moved setting needs trust again. */
@@ -115,9 +113,10 @@ function hashOf(claims: readonly Claim[]): string {
   return sha256(JSON.stringify(claims));
 }
 
-async function change(env: Environment, how: (all: Trusted) => Trusted): Promise<string> {
+async function change({ env, paths }: Project, trusted: Trusted[string]): Promise<string> {
   const file = trustFile(env);
-  await writeFileAtomic(file, `${JSON.stringify({ repositories: how(await readTrust(file)) }, null, 2)}\n`);
+  const repositories = { ...(await readTrust(file)), [paths.repository]: trusted };
+  await writeFileAtomic(file, `${JSON.stringify({ repositories }, null, 2)}\n`);
   return file;
 }
 

@@ -6,7 +6,7 @@ import { sha256 } from '../core/hash.ts';
 import { type ItemId, isItemId } from '../core/ids.ts';
 import { oneLine } from '../core/lines.ts';
 import { nearest } from '../core/nearest.ts';
-import { readHeader } from '../documents/header.ts';
+import { type Header, readHeader } from '../documents/header.ts';
 import { normaliseText, parseMarkdown, plainText } from '../markdown/markdown.ts';
 import { namesInside, readText, unreadableReason } from '../process/files.ts';
 import type { Issue, IssueSource } from './port.ts';
@@ -26,12 +26,7 @@ export function createDirectorySource(
 ): IssueSource {
   async function ids(): Promise<ItemId[]> {
     if (!existsSync(directory)) throw new AgentosError({ code: codes.folder, directory });
-    const names = namesInside(directory, dirname(directory));
-    return names
-      .filter((name) => name.endsWith('.md') && name.toLowerCase() !== 'readme.md')
-      .map((name) => name.slice(0, -'.md'.length))
-      .filter(isItemId)
-      .sort(new Intl.Collator('en', { numeric: true }).compare);
+    return filesIn(directory, ISSUE_NAME).map(({ id }) => id);
   }
 
   async function read(id: ItemId): Promise<Issue> {
@@ -95,4 +90,72 @@ function titleOf(body: string): string {
   const heading = first?.type === 'heading' ? plainText(first) : '';
   const firstText = plainText(first?.type === 'list' ? first.children[0] : first);
   return heading || (firstText.split('\n')[0]?.trim() ?? '');
+}
+
+/** The beginning of an existing issue or LLD. */
+interface KnownText {
+  id: ItemId;
+  kind: 'issue' | 'lld';
+  title: string;
+  /** Without front matter. */
+  text: string;
+  /** Empty unless the front matter has one of `USED_FIELDS`. */
+  header: Header;
+}
+
+const HEAD_BYTES = 16_384;
+const ISSUE_NAME = /^([^.].*)\.md$/;
+const LLD_NAME = /^LLD-(.+)\.md$/;
+const FRONT_MATTER = /^---[ \t]*\n(?=[\w-]+:)[^]*?\n(?:---|\.\.\.)[ \t]*(?:\n|$)/;
+/** Other front matter is not parsed: with ten thousand files the YAML parser would take seconds. */
+const USED_FIELDS = /^(?:brief|status|title):/m;
+
+const NO_HEADER = readHeader('').header;
+
+/** All issues in natural order. Throws if one can't be read, because its brief is unknown then. */
+export async function readKnownIssues(directory: string): Promise<KnownText[]> {
+  return readHeads(directory, ISSUE_NAME).map(({ id, head }) => knownText(id, 'issue', head));
+}
+
+export async function readApprovedLlds(directory: string): Promise<KnownText[]> {
+  const known = readHeads(directory, LLD_NAME).map(({ id, head }) => knownText(id, 'lld', head));
+  return known.filter(({ header }) => header.status === 'approved');
+}
+
+/** The `bodyHash` of every LLD; null: its front matter has none. */
+export async function readLldHashes(directory: string): Promise<Map<ItemId, string | null>> {
+  const heads = readHeads(directory, LLD_NAME);
+  return new Map(heads.map(({ id, head }) => [id, /^bodyHash: "?([0-9a-f]{64})/m.exec(head)?.[1] ?? null]));
+}
+
+/** The documents in a folder whose names have an id, in natural order. */
+function filesIn(directory: string, name: RegExp): { id: ItemId; file: string }[] {
+  const files = namesInside(directory, dirname(directory)).flatMap((file) => {
+    const id = name.exec(file)?.[1] ?? '';
+    return isItemId(id) && id.toLowerCase() !== 'readme' ? [{ id, file }] : [];
+  });
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  return files.sort((a, b) => compare(a.id, b.id));
+}
+
+/** Reads only the beginning of each document. */
+function readHeads(directory: string, name: RegExp): { id: ItemId; head: string }[] {
+  return filesIn(directory, name).flatMap(({ id, file }) => {
+    const head = readText(join(directory, file), directory, HEAD_BYTES);
+    return head === null ? [] : [{ id, head: normaliseText(head) }];
+  });
+}
+
+function knownText(id: ItemId, kind: KnownText['kind'], head: string): KnownText {
+  const block = FRONT_MATTER.exec(head)?.[0] ?? '';
+  const header = USED_FIELDS.test(block) ? readHeader(block).header : NO_HEADER;
+  const text = head.slice(block.length);
+  const firstLine = /^[\s#*>-]*(\S.*?)[\s#]*$/m.exec(text)?.[1] ?? '';
+  const title = oneLine(header.title || firstLine);
+  return { id, kind, title: withoutNumber(title, id).slice(0, 200), text, header };
+}
+
+/** An LLD's title `42 - Feature: Retry` becomes `Retry`, like the title of its issue. */
+function withoutNumber(title: string, id: string): string {
+  return title.startsWith(`${id} - `) ? title.slice(id.length + 3).replace(/^Feature:\s*/i, '') : title;
 }

@@ -23,8 +23,15 @@ interface CachedList {
   heads: IssueHead[];
 }
 
-/** `source`: the live source, whose responses go into the cache. */
-export function createIssueCache(live: IssueSource, folder: string): { source: IssueSource; cache: IssueCache } {
+interface CachedSourceOptions {
+  location: string;
+  folder: string;
+  /** Connects to the service; called when something is read that is not in the cache. */
+  open: () => Promise<IssueSource>;
+}
+
+/** A service whose responses go into a cache. */
+export function cachedSource({ location, folder, open }: CachedSourceOptions) {
   const listFile = join(folder, 'list.json');
   const issueFile = (id: ItemId): string => join(folder, `${id}.json`);
   const unwritten = new Map<string, unknown>();
@@ -34,49 +41,49 @@ export function createIssueCache(live: IssueSource, folder: string): { source: I
     // A cache that can't be written is no reason to fail.
     else await writeFileAtomic(file, `${JSON.stringify(value)}\n`).catch(() => undefined);
   };
-  const read = async <T>(file: string): Promise<T | null> =>
+  const stored = async <T>(file: string): Promise<T | null> =>
     parseJson(await readFile(file, 'utf8').catch(() => '')) as T | null;
   let known: Promise<CachedList | null> | null = null;
-  const list = (): Promise<CachedList | null> => (known ??= read<CachedList>(listFile));
-  let heads: Map<string, IssueHead> | null = null;
-  const headOf = async (id: ItemId): Promise<IssueHead | undefined> =>
-    (heads ??= new Map((await list())?.heads.map((head) => [head.id, head]))).get(id);
+  const list = (): Promise<CachedList | null> => (known ??= stored<CachedList>(listFile));
 
   const source: IssueSource = {
-    ...live,
+    location,
     async ids() {
+      const live = await open();
       const ids = await live.ids();
-      const all = await Promise.all(ids.map((id) => live.look(id)));
-      await write(listFile, { at: new Date().toISOString(), heads: all } satisfies CachedList);
+      const heads = await Promise.all(ids.map((id) => live.look(id)));
+      await write(listFile, { at: new Date().toISOString(), heads } satisfies CachedList);
       return ids;
     },
+    look: async (id) => (await open()).look(id),
     async read(id) {
-      const issue = await live.read(id);
+      const issue = await (await open()).read(id);
       await write(issueFile(id), issue);
       return issue;
     },
+    poll: async () => (await open()).poll(),
   };
+  let heads: Map<string, IssueHead> | null = null;
   const lastKnown: IssueSource = {
-    ...live,
-    ids: async () => (await list())?.heads.map(({ id }) => id) ?? live.ids(),
+    ...source,
+    ids: async () => (await list())?.heads.map(({ id }) => id) ?? source.ids(),
     async look(id) {
-      const head = await headOf(id);
+      heads ??= new Map((await list())?.heads.map((head) => [head.id, head]));
+      const head = heads.get(id);
       if (head !== undefined) return head;
       const { title, raw, facts } = await lastKnown.read(id);
       return { id, title, chars: raw.length, blockers: facts?.blockedBy.length ?? 0 };
     },
-    read: async (id) => (await read<Issue>(issueFile(id))) ?? live.read(id),
+    read: async (id) => (await stored<Issue>(issueFile(id))) ?? source.read(id),
   };
-  return {
-    source,
-    cache: {
-      lastKnown,
-      asOf: async () => (await list())?.at ?? null,
-      async startWriting() {
-        isWriting = true;
-        for (const [file, value] of unwritten) await write(file, value);
-        unwritten.clear();
-      },
+  const issueCache: IssueCache = {
+    lastKnown,
+    asOf: async () => (await list())?.at ?? null,
+    async startWriting() {
+      isWriting = true;
+      for (const [file, value] of unwritten) await write(file, value);
+      unwritten.clear();
     },
   };
+  return { source, issueCache };
 }

@@ -11,8 +11,12 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import type { Provider } from '../../src/models/port.ts';
 import { issueBatch } from '../../src/run/batches/document-batches.ts';
 import type { Project } from '../../src/run/project.ts';
-import { createBriefSource, createDirectorySource } from '../../src/source/directory.ts';
-import { readApprovedLlds, readKnownIssues } from '../../src/source/known-work.ts';
+import {
+  createBriefSource,
+  createDirectorySource,
+  readApprovedLlds,
+  readKnownIssues,
+} from '../../src/source/directory.ts';
 import type { Issue } from '../../src/source/port.ts';
 import { runIssue } from '../../src/workflow/issue.ts';
 import type { ItemResult } from '../../src/workflow/item.ts';

@@ -3,7 +3,7 @@ import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { type Explanation, explain } from '../../run/standing/explain.ts';
-import { contextOf } from '../../run/standing/item-context.ts';
+import { contextOf } from '../../run/standing/item-standing.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 import { printJson } from '../print.ts';
 

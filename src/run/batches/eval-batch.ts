@@ -4,7 +4,7 @@ import { AgentosError, usageError } from '../../core/errors.ts';
 import { evaluationOf } from '../../core/evaluation.ts';
 import { sha256 } from '../../core/hash.ts';
 import { type ItemId, LONGEST_ID, parseItemId } from '../../core/ids.ts';
-import { readPromptFiles } from '../../prompts/prompts.ts';
+import { type PromptFiles, readPromptFiles } from '../../prompts/prompts.ts';
 import type { PastCase } from '../../workflow/replay.ts';
 import type { RunRecord } from '../history/run-files.ts';
 import { type Batch, type CollectedItem, readSome } from '../pipeline.ts';
@@ -17,19 +17,21 @@ interface Candidate {
   kind: PastCase['kind'];
   name: string;
   config: Config;
-  prompts: string | null;
+  /** Null: the repository's own. */
+  prompts: PromptFiles | null;
 }
 
 /** Candidates for a design differ in everything, those for a review only in reviewer and prompts. */
 function candidatesOf(request: EvalRequest, config: Config): Candidate[] {
   const { models, bounds } = config;
+  const folders = request.prompts.map((folder) => ({ folder, prompts: folder === null ? null : promptsIn(folder) }));
   const all = (kind: PastCase['kind'], drafters: readonly string[], rounds: readonly number[]): Candidate[] =>
     drafters.flatMap((drafter) =>
       request.reviewers.flatMap((reviewer) =>
-        request.prompts.flatMap((prompts) =>
+        folders.flatMap(({ folder, prompts }) =>
           rounds.map((maxRounds) => {
             const parts = [kind === 'design' ? `${drafter} + ${reviewer}` : reviewer];
-            if (prompts !== null) parts.push(`prompts ${prompts}`);
+            if (folder !== null) parts.push(`prompts ${folder}`);
             if (rounds.length > 1) parts.push(`${maxRounds} round(s)`);
             const own = { models: { ...models, drafter, reviewer }, bounds: { ...bounds, maxRounds } };
             return { kind, name: parts.join(', '), prompts, config: { ...config, ...own } };
@@ -41,6 +43,11 @@ function candidatesOf(request: EvalRequest, config: Config): Candidate[] {
     ...(request.reviews ? all('review', [models.drafter], [bounds.maxRounds]) : []),
     ...(request.designs ? all('design', request.drafters, request.maxRounds) : []),
   ];
+}
+
+function promptsIn(folder: string): PromptFiles {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return readPromptFiles(folder);
+  throw new AgentosError({ code: 'prompt-invalid', file: folder, reason: 'is not a folder' });
 }
 
 /** A past case with one candidate is an item. */
@@ -63,53 +70,33 @@ export function evalBatch(request: EvalRequest): Batch {
     },
     /** By the id of a past item, or by that of one of its cases with a candidate. */
     async collect(project, ids) {
-      items ??= evalItems(project, request);
-      const all = await items;
+      const all = await (items ??= evalItems(project, request));
       for (const item of all) byId.set(item.id, item);
       if (ids === 'all') return all;
-      const known = new Set<string>(all.flatMap(({ id, of }) => [id, of]));
-      const missing = ids.find((id) => !known.has(id));
+      const missing = ids.find((wanted) => !all.some(({ id, of }) => id === wanted || of === wanted));
       if (missing !== undefined) throw nothingToReplay(`${missing} has nothing that can be replayed`);
-      const wanted = new Set(ids);
-      return all.filter(({ id, of }) => wanted.has(id) || wanted.has(of));
+      return all.filter(({ id, of }) => ids.includes(id) || ids.includes(of));
     },
     settingOf(id) {
       const item = byId.get(id);
       if (item === undefined) return undefined;
-      const { past, candidate } = item;
-      const { config, name, prompts, kind } = candidate;
-      const input = {
-        replay: { past, candidate: name },
-        ...(prompts === null ? {} : { prompts: readPromptFiles(prompts) }),
-      };
-      return { config, input, ...(kind === 'design' ? {} : { roles: ['reviewer'], demand: reviewDemand }) };
+      const { config, name, prompts, kind } = item.candidate;
+      const input = { replay: { past: item.past, candidate: name }, ...(prompts && { prompts }) };
+      return { config, input, ...(kind === 'review' && { roles: ['reviewer'] as const }) };
     },
     demand: documentDemand,
     done: { reason: 'replayed already', outputs: async () => [] },
     nothingToDo: 'there is nothing to replay',
     whole: {
       summary({ items: planned }, state) {
-        const candidates = planned.flatMap(({ id }) => {
-          const item = byId.get(id);
-          return item === undefined ? [] : [{ kind: item.past.kind, candidate: item.candidate.name }];
-        });
+        const replayed = planned.flatMap(({ id }) => byId.get(id) ?? []);
+        const candidates = replayed.map(({ past, candidate }) => ({ kind: past.kind, candidate: candidate.name }));
         const judged = [...state.items.values()].flatMap((item) => item.judged ?? []);
         return { evaluation: evaluationOf(candidates, judged) };
       },
     },
   };
 }
-
-/** One review, and its retries. */
-const reviewDemand: Batch['demand'] = (config, chars, contextTokens) => {
-  const bounds = { ...config.bounds, maxRounds: 1 };
-  const { usual, most } = documentDemand({ ...config, bounds }, chars, contextTokens);
-  const ofReviewer = (calls: (typeof usual)[number]): boolean => calls.role === 'reviewer';
-  return {
-    usual: usual.filter(ofReviewer),
-    most: most.filter(ofReviewer).map((calls) => ({ ...calls, calls: calls.calls + bounds.maxRetries })),
-  };
-};
 
 function nothingToReplay(reason: string): AgentosError {
   return usageError(
@@ -119,34 +106,24 @@ function nothingToReplay(reason: string): AgentosError {
 }
 
 async function evalItems(project: Project, request: EvalRequest): Promise<EvalItem[]> {
-  for (const folder of request.prompts) {
-    if (folder === null) continue;
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-      throw new AgentosError({ code: 'prompt-invalid', file: folder, reason: 'is not a folder' });
-    readPromptFiles(folder);
-  }
+  const candidates = candidatesOf(request, project.config);
   // Loaded here, because it reads documents and no other command needs it.
   const { pastIds, pastItem } = await import('./past-cases.ts');
-  const past = await readSome(await pastIds(project), (id) => pastItem(project, id));
-  const candidates = candidatesOf(request, project.config);
-  const items = past.flatMap(({ id, title, cases }) =>
-    cases.flatMap((one) =>
-      candidates
-        .filter(({ kind }) => kind === one.kind)
-        .map((candidate): EvalItem => {
-          const what = one.kind === 'review' ? `review of draft ${one.case}` : `design for ${one.case}`;
-          return {
-            id: evalId(id, one, candidate),
-            of: id,
-            past: one,
-            candidate,
-            title: `${title} · ${what} by ${candidate.name}`,
-            state: 'pending',
-            chars: one.issue.length + (one.kind === 'review' ? one.draft.length : 0),
-          };
-        }),
-    ),
-  );
+  const items: EvalItem[] = [];
+  for (const { id, title, cases } of await readSome(await pastIds(project), (past) => pastItem(project, past)))
+    for (const past of cases)
+      for (const candidate of candidates.filter(({ kind }) => kind === past.kind)) {
+        const what = past.kind === 'review' ? `review of draft ${past.case}` : `design for ${past.case}`;
+        items.push({
+          id: evalId(id, past, candidate),
+          of: id,
+          past,
+          candidate,
+          title: `${title} · ${what} by ${candidate.name}`,
+          state: 'pending',
+          chars: past.issue.length + (past.kind === 'review' ? past.draft.length : 0),
+        });
+      }
   if (items.length === 0) throw nothingToReplay('There is nothing to replay');
   return items;
 }

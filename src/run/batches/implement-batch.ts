@@ -94,31 +94,33 @@ async function refuseUnrecorded({ config, paths }: Project, items: readonly Coll
 async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'): Promise<CollectedItem[]> {
   const { paths, designs, source, config } = project;
   const written = designIds(paths);
-  const known = new Set(written);
+  const known = new Set<string>(written);
   const isRemote = config.remote.source !== null;
   const issues = await openIssues(project, ids);
-  const all = written.filter((id) => !isRemote || issues.has(id));
-  const wanted = ids === 'all' ? all : [...new Set(ids)];
-  const closedIssue = await closedItems(project, 'lld');
+  const wanted = ids === 'all' ? written.filter((id) => !isRemote || issues.has(id)) : [...new Set(ids)];
+  const implementations = await implementationsOf(project, wanted);
+  const [closedIssue, closedDesign] = await Promise.all([
+    closedItems(project, 'lld'),
+    closedItems(project, 'implement'),
+  ]);
+  /** Null: there is no issue any more, or none that is open. */
+  const issueOf = async (id: ItemId): Promise<Issue | null> =>
+    isRemote || issues.has(id) ? await source.read(id) : null;
   /** An issue that was already done, so that it has no LLD. */
   const withoutDesign = async (id: ItemId): Promise<CollectedItem | null> => {
-    const issue = isRemote || issues.has(id) ? await source.read(id).catch(() => null) : null;
-    const closed = issue === null ? null : await closedIssue(issue);
-    if (issue === null || closed?.state !== 'already-done') return null;
-    return { id, title: issue.title, chars: issue.raw.length, ...closed };
+    const issue = await issueOf(id).catch(() => null);
+    const closed = issue && (await closedIssue(issue));
+    return issue && closed?.state === 'already-done'
+      ? { id, title: issue.title, chars: issue.raw.length, ...closed }
+      : null;
   };
-  const undesigned = new Map<string, CollectedItem>();
-  for (const id of wanted.filter((one) => !known.has(one))) {
-    const item = await withoutDesign(id);
-    const path = relative(paths.repository, paths.lld(id));
-    if (item === null) throw new AgentosError({ code: 'lld-missing', id, path, near: nearest(id, written) });
-    undesigned.set(id, item);
-  }
-  const implementations = await implementationsOf(project, wanted);
-  const closedDesign = await closedItems(project, 'implement');
   return readSome(wanted, async (id) => {
-    const item = undesigned.get(id);
-    if (item !== undefined) return item;
+    const path = relative(paths.repository, paths.lld(id));
+    if (!known.has(id)) {
+      const item = await withoutDesign(id);
+      if (item === null) throw new AgentosError({ code: 'lld-missing', id, path, near: nearest(id, written) });
+      return item;
+    }
     let text: string;
     try {
       text = readLldText(paths.lld(id)) ?? '';
@@ -130,24 +132,25 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
     const plain = { id, title, files, after, names, chars: text.length, digest: sha256(text) };
     const { status, bodyHash: approved, issueHash } = lld.header;
     const notReady = (why: 'edited' | 'status' | 'issue-changed'): CollectedItem => {
-      const path = relative(paths.repository, paths.lld(id));
       const error = new AgentosError({ code: 'lld-not-approved', id, path, why });
       return { ...plain, state: 'not-ready', error: toErrorRecord(error) };
     };
     if (approved === null || status !== 'approved') return notReady('status');
     if (!isUntouched(lld)) return notReady('edited');
     const made = (implementations.get(id) ?? []).filter(({ lldHash }) => lldHash === approved);
-    const [isDone, isMerged] = [made.length > 0, made.some(({ ref }) => ref === 'HEAD')];
-    const unposted = isDone && !isMerged ? unpostedFor(project, id) : null;
+    const isMerged = made.some(({ ref }) => ref === 'HEAD');
+    const unposted = made.length > 0 && !isMerged ? unpostedFor(project, id) : null;
     if (unposted !== null) return { ...plain, state: 'pending', unposted };
-    if (isDone) return { ...plain, state: 'done' };
+    if (made.length > 0) return { ...plain, state: 'done' };
     const closed = await closedDesign({ id, hash: approved, rawHash: approved });
     if (closed !== null) return { ...plain, ...closed };
     // An approved LLD counts even if its issue is gone.
-    const issue = isRemote || issues.has(id) ? await issueOf(project, id) : null;
-    const hasChanged = issue !== null && !isHashOf(issueHash, issue);
-    if (!hasChanged) return { ...plain, state: 'pending', ...(issue === null ? {} : serviceState(issue)) };
-    return (await withoutDesign(id)) ?? notReady('issue-changed');
+    const issue = await issueOf(id).catch((error: unknown) => {
+      if (isRemote && codeOf(error) === 'issue-missing') return null;
+      throw error;
+    });
+    if (issue !== null && !isHashOf(issueHash, issue)) return (await withoutDesign(id)) ?? notReady('issue-changed');
+    return { ...plain, state: 'pending', ...(issue && serviceState(issue)) };
   });
 }
 
@@ -155,11 +158,4 @@ async function implementBacklog(project: Project, ids: readonly ItemId[] | 'all'
 async function openIssues({ source, config }: Project, ids: readonly ItemId[] | 'all'): Promise<ReadonlySet<string>> {
   if (config.remote.source === null) return new Set(await source.ids().catch(() => []));
   return new Set(ids === 'all' ? await source.ids() : []);
-}
-
-async function issueOf({ source, config }: Project, id: ItemId): Promise<Issue | null> {
-  return source.read(id).catch((error: unknown) => {
-    if (config.remote.source !== null && codeOf(error) === 'issue-missing') return null;
-    throw error;
-  });
 }

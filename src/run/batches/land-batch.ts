@@ -6,7 +6,7 @@ import type { ItemState } from '../../core/run-state.ts';
 import { partSummary, type Summary, summaryOf } from '../../core/summary.ts';
 import { isAncestor } from '../../git/branches.ts';
 import { newestBase } from '../../git/merge.ts';
-import { readLldHashes } from '../../source/known-work.ts';
+import { readLldHashes } from '../../source/directory.ts';
 import { type FinishedBranches, finishedBranches } from '../../workflow/implementations.ts';
 import type { RunRecord } from '../history/run-files.ts';
 import type { Batch } from '../pipeline.ts';
@@ -39,13 +39,9 @@ export function landBatch(request: LandRequest): Batch {
       const title = `${branches.map((branch) => branch.id).join(', ')} onto ${onto}`;
       return [{ id, title, state: 'pending' }];
     },
-    settingOf() {
-      if (found === null) return undefined;
-      const { branches } = found;
-      return { input: { landing: found }, demand: (config) => resolveDemand(config, branches.length) };
-    },
+    settingOf: () => (found === null ? undefined : { input: { landing: found } }),
     notes: async () => (await planned)?.notes ?? [],
-    demand: (config) => resolveDemand(config, 1),
+    demand: resolveDemand,
     done: { reason: 'landed already', outputs: async () => [] },
     nothingToDo: 'no finished branch waits to be merged',
     whole: {

@@ -23,29 +23,26 @@ export interface AuditedFile {
  */
 export async function auditRun(directory: string): Promise<AuditedFile[]> {
   const folder = join(directory, 'audit');
-  const names = (await namesIn(folder)).filter((name) => name.endsWith('.jsonl'));
   const summary = parseJson(await readFile(join(directory, 'summary.json'), 'utf8').catch(() => ''));
-  const read = await readChain(join(directory, 'events.jsonl'));
-  const last = fieldsOf(parseJson(read.last));
+  const events = await readChain(join(directory, 'events.jsonl'));
+  const last = fieldsOf(parseJson(events.last));
   const heads = last['type'] === 'run-finished' ? fieldsOf(last['audit']) : null;
-  const audits = await Promise.all(
-    names.map(async (name) => {
-      const audit = await readChain(join(folder, name));
-      const isWhole = heads === null || heads[name] === audit.head;
-      return found(audit, isWhole ? null : 'it does not end as the run says: lines are missing or were added');
-    }),
-  );
+  const isCut = summary !== null && (heads === null || !events.has(String(fieldsOf(summary)['chain'])));
+  const names = (await namesIn(folder)).filter((name) => name.endsWith('.jsonl'));
   const missing = Object.keys(heads ?? {}).filter((name) => !names.includes(name));
-  const isWhole = summary === null || (heads !== null && read.has(String(fieldsOf(summary)['chain'])));
+  const audits = names.map(async (name) => {
+    const audit = await readChain(join(folder, name));
+    const isWhole = heads === null || heads[name] === audit.head;
+    return isWhole
+      ? audit.file
+      : brokenBy(audit.file, 'it does not end as the run says: lines are missing or were added');
+  });
   return [
-    found(read, isWhole ? null : 'its end is missing'),
-    ...audits,
-    ...missing.map((name) => ({
-      file: join(folder, name),
-      lines: 0,
-      broken: { line: null, reason: 'it is missing' },
-      isUnreadable: false,
-    })),
+    isCut ? brokenBy(events.file, 'its end is missing') : events.file,
+    ...(await Promise.all(audits)),
+    ...missing.map((name) =>
+      brokenBy({ file: join(folder, name), lines: 0, broken: null, isUnreadable: false }, 'it is missing'),
+    ),
   ];
 }
 
@@ -57,33 +54,21 @@ export async function isTampered(directory: string): Promise<boolean> {
 export async function auditFile(file: string): Promise<AuditedFile> {
   const run = [dirname(file), dirname(dirname(file))].find((folder) => existsSync(join(folder, 'run.json')));
   const all = run === undefined ? [] : await auditRun(run);
-  return all.find((one) => one.file === file) ?? found(await readChain(file), null);
+  return all.find((one) => one.file === file) ?? (await readChain(file)).file;
 }
 
-interface ReadChain {
-  file: string;
-  lines: number;
-  head: string;
-  has: (hash: string) => boolean;
-  broken: { line: number; reason: string } | null;
-  /** The last line. */
-  last: string;
-  unreadable: string | null;
+/** The first problem counts. */
+function brokenBy(file: AuditedFile, reason: string): AuditedFile {
+  return { ...file, broken: file.broken ?? { line: null, reason } };
 }
 
-function found({ file, lines, broken, unreadable }: ReadChain, problem: string | null): AuditedFile {
-  if (unreadable !== null) return { file, lines, broken: { line: null, reason: unreadable }, isUnreadable: true };
-  const reason = broken ?? (problem === null ? null : { line: null, reason: problem });
-  return { file, lines, broken: reason, isUnreadable: false };
-}
-
-async function readChain(file: string): Promise<ReadChain> {
+async function readChain(path: string) {
   const reader = createChainReader();
+  const file: AuditedFile = { file: path, lines: 0, broken: null, isUnreadable: false };
   let rest = '';
   let last = '';
-  let unreadable: string | null = null;
   try {
-    for await (const piece of createReadStream(file, { encoding: 'utf8' })) {
+    for await (const piece of createReadStream(path, { encoding: 'utf8' })) {
       const lines = (rest + String(piece)).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) reader.push(line);
@@ -91,7 +76,13 @@ async function readChain(file: string): Promise<ReadChain> {
     }
     // A killed process may have left half a line at the end. It was never a record.
   } catch (error) {
-    unreadable = systemCode(error) ?? String(error);
+    Object.assign(file, { broken: { line: null, reason: systemCode(error) ?? String(error) }, isUnreadable: true });
   }
-  return { file, ...reader.reading(), has: (hash) => reader.has(hash), last, unreadable };
+  const { lines, head, broken } = reader.reading();
+  return {
+    file: { ...file, lines, broken: file.broken ?? broken },
+    head,
+    has: (hash: string) => reader.has(hash),
+    last,
+  };
 }

@@ -10,17 +10,6 @@ import { type RunRecord, readRecord, runIds } from './run-files.ts';
 /** The newest runs are the best basis, and a plan must not take seconds. */
 const MOST_RUNS = 50;
 const MOST_BYTES = 16 * 1024 * 1024;
-const MOST_ITEMS = 50;
-
-/** Costs of past items of this repository. */
-interface PastCosts {
-  /** The average of items that succeeded; null: none had this model in this role. */
-  usual(workflow: WorkflowName, role: Role, model: string): { usd: number; items: number } | null;
-  /** Paid so far for a stage of an item that has not succeeded yet. */
-  begunUsd(workflow: WorkflowName, id: string): number;
-  /** Paid for an item since it was new, whatever the outcome. Without a known price, the vendor's highest price counts. */
-  paidUsd(id: string): number;
-}
 
 /** A paid call, an answer, or the end of a stage. */
 const eventSchema = z.object({
@@ -48,7 +37,8 @@ const eventSchema = z.object({
 
 type PastEvent = z.infer<typeof eventSchema>;
 
-export async function readPastCosts(paths: Paths, prices: Prices): Promise<PastCosts> {
+/** Costs of past items of this repository. */
+export async function readPastCosts(paths: Paths, prices: Prices) {
   /** By stage of an item, then by role and model; null: a part of the cost is unknown. */
   const begun = new Map<string, Map<string, number | null>>();
   const samples = new Map<string, number[]>();
@@ -67,30 +57,30 @@ export async function readPastCosts(paths: Paths, prices: Prices): Promise<PastC
         costs.set(name, sumUsd(before === undefined ? 0 : before, event.costUsd ?? (event.metered ? null : 0)));
         begun.set(key, costs);
       } else if (event.status === 'succeeded') {
-        for (const [name, usd] of costs)
-          if (usd !== null) samples.set(name, [...(samples.get(name) ?? []), usd].slice(-MOST_ITEMS));
+        for (const [name, usd] of costs) if (usd !== null) samples.set(name, [...(samples.get(name) ?? []), usd]);
         begun.delete(key);
         if (event.goesOnWith === undefined) paid.delete(item);
       }
     }
   }
   return {
-    usual(workflow, role, model) {
+    /** The average of items that succeeded; null: none had this model in this role. */
+    usual(workflow: WorkflowName, role: Role, model: string): { usd: number; items: number } | null {
       const known = samples.get(sampleName(workflow, role, model)) ?? [];
       return known.length === 0 ? null : { usd: sum(known) / known.length, items: known.length };
     },
-    begunUsd: (workflow, id) => sum([...(begun.get(`${workflow}-${id}`)?.values() ?? [])]),
-    paidUsd: (id) => paid.get(id) ?? 0,
+    /** Paid so far for a stage of an item that has not succeeded yet. */
+    begunUsd: (workflow: WorkflowName, id: string): number =>
+      sum([...(begun.get(`${workflow}-${id}`)?.values() ?? [])]),
+    /** Paid for an item since it was new, whatever the outcome. Without a known price, the vendor's highest price counts. */
+    paidUsd: (id: string): number => paid.get(id) ?? 0,
   };
 }
-
-/** Older runs have no recent calls. */
-const MOST_LOOKED_AT = 500;
 
 /** What all runs have paid since a time, including killed and running ones. */
 export async function paidSince(paths: Paths, prices: Prices, sinceMs: number): Promise<number> {
   let totalUsd = 0;
-  for (const runId of (await runIds(paths)).slice(0, MOST_LOOKED_AT)) {
+  for (const runId of await runIds(paths)) {
     const written = await stat(paths.run(runId).events).catch(() => null);
     if (written === null || written.mtimeMs < sinceMs) continue;
     for (const event of await eventsOf(paths, runId))

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { open, readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { DESIGN_SIZES, SANDBOX_MODES } from '../../core/config.ts';
+import type { ConfigFlags } from '../../core/config.ts';
 import { AgentosError, systemCode } from '../../core/errors.ts';
 import type { AgentosEvent } from '../../core/events.ts';
 import { isItemId, runIdOf } from '../../core/ids.ts';
@@ -16,25 +16,7 @@ import { foldEvent, type RunState } from '../../core/run-state.ts';
  * holds the results. An incomplete file counts as missing.
  */
 
-const configFlags = z.looseObject({
-  drafter: z.string().optional(),
-  reviewer: z.string().optional(),
-  implementer: z.string().optional(),
-  offline: z.boolean().optional(),
-  source: z.string().optional(),
-  comment: z.boolean().optional(),
-  pr: z.boolean().optional(),
-  create: z.boolean().optional(),
-  size: z.enum(DESIGN_SIZES).optional(),
-  maxRounds: z.number().optional(),
-  maxRetries: z.number().optional(),
-  timeoutMs: z.number().optional(),
-  globalTimeoutMs: z.number().optional(),
-  idleTimeoutMs: z.number().optional(),
-  maxCostUsd: z.number().optional(),
-  maxCostPerItemUsd: z.number().optional(),
-  sandbox: z.enum(SANDBOX_MODES).optional(),
-});
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 const recordSchema = z.object({
   runId: z.string(),
@@ -74,7 +56,7 @@ const recordSchema = z.object({
         .optional(),
       parallel: z.int(),
       haltAfter: z.int().nullable(),
-      config: configFlags,
+      config: z.custom<ConfigFlags>(isObject),
     })
     .default({ again: false, parallel: 1, haltAfter: null, config: {} }),
   items: z.array(
@@ -93,7 +75,7 @@ const recordSchema = z.object({
       isSubmitted: z.boolean(),
       isShownOnly: z.boolean().optional(),
       retryFlags: z.array(z.string()),
-      plan: z.custom<Plan>((value) => typeof value === 'object' && value !== null),
+      plan: z.custom<Plan>(isObject),
     })
     .optional(),
 });

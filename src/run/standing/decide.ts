@@ -25,10 +25,7 @@ export interface Word {
 }
 
 /** Who decided, if not the user of this machine. */
-interface Decider {
-  by: string;
-  at: string;
-}
+type Decider = Pick<Decision, 'by' | 'at'>;
 
 interface Decided {
   workflow: WorkflowName;
@@ -47,19 +44,8 @@ interface Decided {
  */
 export async function decide(project: Project, id: ItemId, word: Word, who: Decider | null = null): Promise<Decided> {
   const { paths } = project;
-  const found = waitingItem(paths, id);
-  if (found === null) {
-    refuseIfLocked(paths, id);
-    const issue = word.kind === 'approve' ? await outgrownIssue(project, id) : null;
-    if (issue === null) throw await notWaiting(paths, id);
-    if (word.reason === null)
-      throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
-    const asked = `Issue ${id} says something else than when its LLD was approved.`;
-    const decision = await decisionFor(project, { id, title: issue.title, reason: asked }, word, who);
-    const { lineage, path } = await keepLld(project, id, decision);
-    return { workflow: 'lld', decision, lineage, replaces: false, kept: path };
-  }
-  const { workflow } = found;
+  const workflow = waitingItem(paths, id)?.workflow;
+  if (workflow === undefined) return keepLld(project, id, word, who);
   const lock = lockItem(paths, { workflow, id });
   try {
     // A run may have resumed the item before the lock was acquired.
@@ -145,14 +131,6 @@ export async function inputHash({ paths, source }: Project, workflow: WorkflowNa
   }
 }
 
-/** Throws `item-locked` if a run works on it, which says more than `not-waiting`. */
-function refuseIfLocked(paths: Paths, id: ItemId): void {
-  for (const workflow of WORKFLOWS) {
-    if (!existsSync(paths.checkpoint(workflow, id))) continue;
-    lockItem(paths, { workflow, id }).release();
-  }
-}
-
 async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
   return new AgentosError({ code: 'not-waiting', id, last: (await itemHistories(paths)).get(id)?.last ?? null });
 }
@@ -160,41 +138,40 @@ async function notWaiting(paths: Paths, id: ItemId): Promise<AgentosError> {
 /** The current issue, if its LLD was approved for another text of it; else null. */
 async function outgrownIssue({ paths, source }: Project, id: ItemId): Promise<Issue | null> {
   const lld = await readLldFile(paths.lld(id));
-  if (lld === null) return null;
-  const issue = await source.read(id).catch(() => null);
-  return issue !== null && isApprovedForAnother(lld, issue) ? issue : null;
-}
-
-interface KeptLld {
-  /** The file with the decision, and the LLD; relative to the repository. */
-  lineage: string;
-  path: string;
+  const issue = lld && (await source.read(id).catch(() => null));
+  return lld && issue && isApprovedForAnother(lld, issue) ? issue : null;
 }
 
 /** Approves an existing LLD for the new text of its issue, on a person's decision. Calls no model. */
-async function keepLld(project: Project, id: ItemId, decision: Decision): Promise<KeptLld> {
+async function keepLld(project: Project, id: ItemId, word: Word, who: Decider | null): Promise<Decided> {
   const { paths, mask } = project;
+  // That a run works on the item says more than that it does not wait.
+  for (const workflow of WORKFLOWS)
+    if (existsSync(paths.checkpoint(workflow, id))) lockItem(paths, { workflow, id }).release();
+  if (word.kind !== 'approve' || (await outgrownIssue(project, id)) === null) throw await notWaiting(paths, id);
+  if (word.reason === null)
+    throw new AgentosError({ code: 'decision-refused', id, workflow: 'lld', why: 'kept', detail: '' });
   const lock = lockItem(paths, { workflow: 'lld', id });
   try {
     // A run may have replaced the LLD before the lock was acquired.
     const issue = await outgrownIssue(project, id);
-    if (issue === null) throw new AgentosError({ code: 'not-waiting', id, last: null });
+    if (issue === null) throw await notWaiting(paths, id);
+    const { title, hash, raw } = issue;
+    const asked = `Issue ${id} says something else than when its LLD was approved.`;
+    const decision = await decisionFor(project, { id, title, reason: asked }, word, who);
     const folder = paths.lineage(id);
     const number = nextVersionNumber(folder);
     const verdict = join(folder, versionName(number + 1, 'verdict'));
     // The next change of the issue is compared with this text.
-    await writeFileAtomic(join(folder, versionName(number, 'issue')), ended(mask(issue.raw)));
+    await writeFileAtomic(join(folder, versionName(number, 'issue')), `${mask(raw).replace(/\n$/, '')}\n`);
     await writeFileAtomic(verdict, decision.document);
     const { fields, body } = readFrontMatter(readLldText(paths.lld(id)) ?? '');
     const { by, reason } = decision;
-    const kept = { ...fields, issueHash: issue.hash, keptBy: by, keptBecause: reason };
+    const kept = { ...fields, issueHash: hash, keptBy: by, keptBecause: reason };
     await writeFileAtomic(paths.lld(id), writeFrontMatter(body, kept));
-    return { lineage: relative(paths.repository, verdict), path: relative(paths.repository, paths.lld(id)) };
+    const shown = (file: string): string => relative(paths.repository, file);
+    return { workflow: 'lld', decision, lineage: shown(verdict), replaces: false, kept: shown(paths.lld(id)) };
   } finally {
     lock.release();
   }
-}
-
-function ended(text: string): string {
-  return text.endsWith('\n') ? text : `${text}\n`;
 }

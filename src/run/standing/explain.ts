@@ -2,7 +2,7 @@ import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { ItemDetail } from '../../core/summary.ts';
 import { messageOf, wordingOf } from '../../core/wording.ts';
-import type { Issue, IssueFacts } from '../../source/port.ts';
+import type { Issue } from '../../source/port.ts';
 import { serviceState, whyUnselected } from '../pipeline.ts';
 import { pipelineNamed, planBatch } from '../plan-batch.ts';
 import { type Project, withCachedIssues } from '../project.ts';
@@ -36,15 +36,16 @@ export interface Explanation {
 /** Rejects if there is no such item. Writes nothing. */
 export async function explain(project: Project, id: ItemId): Promise<Explanation> {
   const { source } = project;
-  const { issue, error, offline } = await readIssue(project, id);
+  const { issue, refused, offline } = await readIssue(project, id);
   const seen = offline === null ? project : withCachedIssues(project);
-  const detail = error === null ? await detailOf(seen, id) : null;
-  if (issue === null && error === null && detail === null) await source.read(id);
+  const detail = refused === null ? await detailOf(seen, id) : null;
+  if (issue === null && refused === null && detail === null) await source.read(id);
+  const verdict = refused === null ? await verdictOf(seen, id, issue, detail) : no(refused, 'nothing');
   const facts = issue?.facts;
+  const { used = [], leftOut = 0 } = facts?.comments ?? {};
   const opened = openedFor(project, id);
   const known = facts?.answeredBy ?? [];
   const isListed = opened === null || known.some(({ url }) => url === opened.url);
-  const verdict = await verdictOf(seen, id, { issue, error, detail });
   return {
     id,
     title: issue?.title ?? detail?.title ?? null,
@@ -59,72 +60,56 @@ export async function explain(project: Project, id: ItemId): Promise<Explanation
     pullRequests: isListed ? known : [...known, { ...opened, state: 'opened by this program' }],
     blockedBy: facts?.blockedBy ?? [],
     doubt: facts?.doubt ?? null,
-    comments: commentsOf(facts),
+    comments: { used: used.length, leftOut, ignoredCommands: facts?.ignoredCommands ?? 0 },
   };
 }
 
-function commentsOf(facts: IssueFacts | undefined): Explanation['comments'] {
-  const { used = [], leftOut = 0 } = facts?.comments ?? {};
-  return { used: used.length, leftOut, ignoredCommands: facts?.ignoredCommands ?? 0 };
-}
-
-interface Read {
-  issue: Issue | null;
-  /** Why it can't be an item. */
-  error: string | null;
-  offline: string | null;
-}
-
-/** The current issue; if the service can't be read, the issue as last read. */
-async function readIssue({ source, issueCache }: Project, id: ItemId): Promise<Read> {
+/** The current issue, and why it can't be an item. If the service can't be read: the issue as last read, and why that is. */
+async function readIssue(
+  { source, issueCache }: Project,
+  id: ItemId,
+): Promise<{ issue: Issue | null; refused: string | null; offline: string | null }> {
+  const none = { issue: null, refused: null, offline: null };
   try {
-    return { issue: await source.read(id), error: null, offline: null };
+    return { ...none, issue: await source.read(id) };
   } catch (failure) {
     const code = codeOf(failure);
-    const message = messageOf(failure);
-    if (code === 'issue-not-taken') return { issue: null, error: message, offline: null };
-    if (code === 'issue-missing' || code === 'source-missing') return { issue: null, error: null, offline: null };
-    if (!code?.startsWith('host-')) throw failure;
-    const issue = await issueCache.lastKnown.read(id).catch(() => null);
+    if (code === 'issue-not-taken') return { ...none, refused: messageOf(failure) };
+    if (code === 'issue-missing' || code === 'source-missing') return none;
+    const issue = code?.startsWith('host-') ? await issueCache.lastKnown.read(id).catch(() => null) : null;
     if (issue === null) throw failure;
-    return { issue, error: null, offline: message };
+    return { ...none, issue, offline: messageOf(failure) };
   }
 }
 
 type Verdict = Pick<Explanation, 'taken' | 'why' | 'waitsFor' | 'next'>;
 
+function no(why: string, next: string, waitsFor: Verdict['waitsFor'] = null): Verdict {
+  return { taken: false, why, waitsFor, next };
+}
+
 async function verdictOf(
   project: Project,
   id: ItemId,
-  { issue, error, detail }: Pick<Read, 'issue' | 'error'> & { detail: ItemDetail | null },
+  issue: Issue | null,
+  detail: ItemDetail | null,
 ): Promise<Verdict> {
-  const no = (why: string, next: string, waitsFor: Verdict['waitsFor'] = null): Verdict => ({
-    taken: false,
-    why,
-    waitsFor,
-    next,
-  });
-  if (error !== null) return no(error, 'nothing');
   if (detail === null) return no('there is neither an issue nor an LLD', 'nothing');
   const { state, waitsFor, reason, isUnderWay, question, branch } = detail;
   const held = issue === null ? null : serviceState(issue);
   if (isUnderWay)
-    return {
-      taken: true,
-      why: 'a run is working on it, or will',
-      waitsFor,
-      next: 'agentos status shows where it is',
-    };
+    return { taken: true, why: 'a run is working on it, or will', waitsFor, next: 'agentos status shows where it is' };
   if (waitsFor === 'person') {
     const comment = project.config.remote.source === null ? '' : ', or /agentos approve, revise or drop in a comment';
     return no(`it waits for a person: ${reason ?? ''}`, `${question?.decide ?? 'agentos decide'}${comment}`, waitsFor);
   }
   if (state === 'merged') return no('it is implemented and merged', 'nothing');
   if (state === 'branch') {
-    const why = `it is implemented on ${branch}`;
-    return openedFor(project, id) === null
-      ? no(why, 'merge the branch, or open a pull request: agentos implement --pr')
-      : no(why, 'review its pull request');
+    const isOpened = openedFor(project, id) !== null;
+    const next = isOpened
+      ? 'review its pull request'
+      : 'merge the branch, or open a pull request: agentos implement --pr';
+    return no(`it is implemented on ${branch}`, next);
   }
   if (state === 'dropped') return no('a person dropped it, for what it says now', 'nothing until its text changes');
   if (state === 'unreadable') return no(reason ?? 'it can’t be read', 'fix it');
@@ -135,7 +120,7 @@ async function verdictOf(
     return no(wordingOf(held.error.problem).message, 'a run takes it when those issues are closed', 'issue');
   const planned = await plannedNext(project, id);
   const unselected = issue === null ? null : whyUnselected(project, issue);
-  if (unselected !== null) return { taken: false, why: unselected, waitsFor, next: `if you name it: ${planned}` };
+  if (unselected !== null) return no(unselected, `if you name it: ${planned}`, waitsFor);
   const doubt = issue?.facts?.doubt ?? null;
   if (doubt !== null)
     return { taken: true, why: doubt, waitsFor: 'person', next: 'a run asks a person to read it first' };

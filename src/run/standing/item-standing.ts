@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs';
 import { codeOf } from '../../core/errors.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { DEPENDS_ON } from '../../core/item.ts';
-import { shownPath, WORKFLOWS } from '../../core/paths.ts';
+import { shownPath, WORKFLOWS, type WorkflowName } from '../../core/paths.ts';
 import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { branchesBelow } from '../../git/branches.ts';
+import { commitFiles, headCommit } from '../../git/repository.ts';
 import { namesIn } from '../../process/files.ts';
-import { readLldHashes } from '../../source/known-work.ts';
+import { type RepositoryContext, repositoryContext } from '../../prompts/context/context.ts';
+import { readIndex } from '../../prompts/context/index-file.ts';
+import { createBriefSource, parseIssue, readLldHashes } from '../../source/directory.ts';
 import { type Implementation, implementationsOf } from '../../workflow/implementations.ts';
 import { lldBatch } from '../batches/document-batches.ts';
 import { type ItemHistory, itemHistories } from '../history/run-history.ts';
@@ -80,8 +83,9 @@ async function standingsOf(
     const isOpen = state === 'issue' || state === 'lld';
     const hasJournal = WORKFLOWS.some((workflow) => checkpoints.has(`${workflow}-${id}.db`));
     const mayAsk = isOpen ? hasJournal && history?.last.status === 'discuss' : isReacting;
-    const waiting = mayAsk && journals++ < MOST_JOURNALS ? waitingItem(paths, id) : null;
-    const wait = isOpen ? waitOf(history, hasJournal, waiting) : reactionWait(waiting);
+    const workflows: WorkflowName[] | undefined = isOpen ? undefined : ['react'];
+    const waiting = mayAsk && journals++ < MOST_JOURNALS ? waitingItem(paths, id, workflows) : null;
+    const wait = waitOf(isOpen ? history : undefined, hasJournal, waiting);
     const changed = replaces === undefined ? null : `the issue changed since ${replaces.path} was approved`;
     return {
       id,
@@ -121,24 +125,36 @@ function stageOf({ state }: CollectedItem, found: readonly Implementation[], his
   return state === 'done' ? 'lld' : 'issue';
 }
 
-type Wait = Pick<Standing, 'waitsFor' | 'reason'>;
-
-const NOTHING: Wait = { waitsFor: null, reason: null };
-
-function waitOf(history: ItemHistory | undefined, hasJournal: boolean, waiting: WaitingItem | null): Wait {
-  if (history === undefined) return NOTHING;
+/** From the question in its journal, if it was read, else from its last run. */
+function waitOf(
+  history: ItemHistory | undefined,
+  hasJournal: boolean,
+  waiting: WaitingItem | null,
+): Pick<Standing, 'waitsFor' | 'reason'> {
+  if (waiting !== null && waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
+  if (waiting !== null) return { waitsFor: 'person', reason: waiting.question.reason };
+  if (history === undefined) return { waitsFor: null, reason: null };
   if (history.isUnderWay) return { waitsFor: history.needsQuota ? 'quota' : null, reason: null };
   const { status, reason } = history.last;
+  if (status === 'discuss') return { waitsFor: hasJournal ? 'person' : 'model', reason };
   if (status === 'paused') return { waitsFor: 'quota', reason };
-  if (status === 'cancelled' && reason?.startsWith(DEPENDS_ON)) return { waitsFor: 'item', reason };
-  if (status !== 'discuss') return { waitsFor: null, reason };
-  if (!hasJournal) return { waitsFor: 'model', reason };
-  return (waiting?.decided.length ?? 0) > 0 ? { waitsFor: 'run', reason: null } : { waitsFor: 'person', reason };
+  return { waitsFor: status === 'cancelled' && reason?.startsWith(DEPENDS_ON) ? 'item' : null, reason };
 }
 
-/** From its journal alone: the last run of an item on a branch may be a landing. */
-function reactionWait(waiting: WaitingItem | null): Wait {
-  if (waiting?.workflow !== 'react') return NOTHING;
-  if (waiting.decided.length > 0) return { waitsFor: 'run', reason: null };
-  return { waitsFor: 'person', reason: waiting.question.reason };
+/** What drafter and reviewer are shown of the repository for an item. Default commit: HEAD. */
+export async function contextOf(project: Project, id: ItemId, at: string | null = null): Promise<RepositoryContext> {
+  const { paths, config, git, source } = project;
+  const commit = at ?? (await headCommit(git));
+  const asked = await source.read(id).catch(async (error: unknown) => {
+    if (codeOf(error) !== 'issue-missing') throw error;
+    const brief = await createBriefSource(paths.briefs)
+      .read(id)
+      .catch(() => null);
+    if (brief !== null) return brief;
+    // In a bare repository, the issue in the commit.
+    const text = await commitFiles(git, commit).read(`issues/${id}.md`);
+    if (text.trim() === '') throw error;
+    return parseIssue(id, text);
+  });
+  return repositoryContext(git, commit, asked, config.context, await readIndex(paths.contextIndex));
 }
