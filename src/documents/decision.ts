@@ -30,11 +30,14 @@ const WORDS: Record<DecisionKind, { done: string; box: string; meaning: string }
   revise: { done: 'sent back', box: 'REVISE', meaning: 'Make the change that a person asks for' },
   drop: { done: 'dropped', box: 'DROPPED', meaning: 'Not to be done' },
 };
-const KINDS = ['approve', 'revise', 'drop'] as const;
 
 export function decisionOf({ id, title, asked, ...facts }: DecisionFacts): Decision {
   const { kind, by, at, reason, change } = facts;
-  const boxes = KINDS.map((one) => `[${one === kind ? 'x' : ' '}] **${WORDS[one].box}** - ${WORDS[one].meaning}`);
+  const boxes = Object.entries(WORDS).map(
+    ([one, { box, meaning }]) => `[${one === kind ? 'x' : ' '}] **${box}** - ${meaning}`,
+  );
+  // Indented, a change is part of its finding.
+  const asks = ['## Tier 1: BLOCKING Issues', '- [ ] **A person asks for this change:**', ''];
   const document = [
     `# Decision: ${id} - ${oneLine(title)}`,
     '',
@@ -45,9 +48,7 @@ export function decisionOf({ id, title, asked, ...facts }: DecisionFacts): Decis
     quoted(asked),
     '',
     ...(reason === null ? [] : ['## Review Summary', quoted(reason), '']),
-    ...(change === null
-      ? []
-      : ['## Tier 1: BLOCKING Issues', '- [ ] **A person asks for this change:**', '', indented(quoted(change)), '']),
+    ...(change === null ? [] : [...asks, quoted(change).replace(/^/gm, '  '), '']),
     '## Verdict',
     ...boxes,
     '',
@@ -86,8 +87,4 @@ function quoted(text: string): string {
       .map((line) => `> ${line.replace(/^(\s*)(?=`{3}|~{3})/, '$1\\')}`.trimEnd())
       .join('\n')
   );
-}
-
-function indented(text: string): string {
-  return text.replace(/^/gm, '  ');
 }

@@ -1,5 +1,5 @@
 import type { RootContent } from 'mdast';
-import { flatText, statementsIn } from '../markdown/markdown.ts';
+import { statementsIn } from '../markdown/markdown.ts';
 import {
   type Coverage,
   checkEntries,
@@ -14,7 +14,7 @@ import { type DocumentFinding, error, quote, warning } from './finding.ts';
 import template from './issue-template.md';
 import { isEmptyCriterion } from './lld/scenarios.ts';
 import { checkOpenQuestions } from './questions.ts';
-import { checkOutline, type ParsedDocument, parseDocument, sectionName } from './sections.ts';
+import { checkOutline, filledSection, type ParsedDocument, parseDocument, sectionName } from './sections.ts';
 import { checkLeftovers } from './template-text.ts';
 
 /** Ids that a criterion names. */
@@ -63,44 +63,23 @@ export function readIssueDocument(given: string): IssueDocument {
 }
 
 const CRITERION_LABEL = /^\W*(?:ac|criterion)[\s._#-]*\d{1,3}(?=\W)[\s.:)\]*–—-]*/i;
-
-/** Reads list items and labelled lines. A heading above them passes its references on to them. */
-function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
-  let above = '';
-  const found = nodes.flatMap((node) => {
-    if (node.type === 'heading') above = withoutReferences(`${flatText(node)}:`).named;
-    const said = statementsIn([node]).filter(({ text }) => node.type === 'list' || CRITERION_LABEL.test(text));
-    return said.map(({ text: given, line }) => {
-      const { text, named } = withoutReferences(given);
-      return { text, line, ...referencesIn(`${above}, ${named}`, known) };
-    });
-  });
-  return found.map((criterion, index) => ({ label: `AC${index + 1}`, ...criterion }));
-}
-
 const ONE = String.raw`(?<![\p{L}\p{N}])(?:(?:scenarios?|sc|s|requirements?|reqs?|n?fr|r)[\s._#-]{0,2})+\d{1,3}(?![\p{L}\p{N}])`;
-/** `S1`, `S1, R2`, `S1–S3 and R2`, `covers S1, 2`. */
-const GROUP = String.raw`(?:covers?:?\s*|for\s+|see\s+)?(${ONE}(?:[\s,;&/+–—.-]*(?:and\s+|to\s+)?(?:${ONE}|\d{1,3}(?![\p{L}\p{N}])))*)`;
-/** In brackets, at the beginning and at the end. Elsewhere `S3` may be the name of a product. */
-const PLACES = [
-  new RegExp(String.raw`[([]\s*${GROUP}\s*[)\]]`, 'giu'),
-  new RegExp(String.raw`^\W*${GROUP}\s*[:–—-]+\s*`, 'giu'),
-  new RegExp(String.raw`(?:^|[.;,:–—→|]\s*|\s-\s+)${GROUP}[\s.]*$`, 'giu'),
-];
-const IN_FULL = /(?<![\p{L}\p{N}-])(?:scenarios?|requirements?|REQ)[\s-]?\d{1,3}(?![\p{L}\p{N}])/giu;
+/** `(S1)`, `[S1–S3 and R2]`, `(covers S1, 2)`: in brackets, because elsewhere `S3` may be the name of a product. */
+const REFERENCES = new RegExp(
+  String.raw`[([]\s*(?:covers?:?\s*|for\s+|see\s+)?(${ONE}(?:[\s,;&/+–—.-]*(?:and\s+|to\s+)?(?:${ONE}|\d{1,3}(?![\p{L}\p{N}])))*)\s*[)\]]`,
+  'giu',
+);
 
-/** A criterion's text, and what it names. */
-function withoutReferences(given: string): { text: string; named: string } {
-  const named: string[] = [];
-  let text = given.replace(CRITERION_LABEL, '');
-  for (const place of PLACES) {
-    text = text.trim().replace(place, (_, group: string) => {
-      named.push(group);
-      return ' ';
-    });
-  }
-  text = text.replace(/\s+/g, ' ').replace(/^\W+$|^ | (?=[.,;]?$)/g, '');
-  return { text, named: [...named, ...(text.match(IN_FULL) ?? [])].join(', ') };
+function readCriteria(nodes: RootContent[], known: References): IssueCriterion[] {
+  return statementsIn(nodes.filter(({ type }) => type === 'list')).map(({ text: given, line }, index) => {
+    const said = given.replace(CRITERION_LABEL, '');
+    const named = [...said.matchAll(REFERENCES)].map(([, group]) => group).join(', ');
+    const text = said
+      .replace(REFERENCES, ' ')
+      .replace(/\s+/g, ' ')
+      .replace(/^\W+$|^ | (?=[.,;]?$)/g, '');
+    return { label: `AC${index + 1}`, text, line, ...referencesIn(named, known) };
+  });
 }
 
 /** A bare number has the kind of the one before: `S1, 2` are two scenarios. */
@@ -159,25 +138,19 @@ function coveringIn({ criteria }: IssueDocument, kind: Kind): { name: string; co
   return criteria.map((criterion) => ({ name: criterion.label, covers: criterion[kind] }));
 }
 
-/** The line of a section, or null. Missing and empty sections have their own rules. */
-function sectionLine({ sections }: IssueDocument, id: string): number | null {
-  const section = sections.find((entry) => entry.id === id);
-  return section && section.nodes.length > 0 ? section.line : null;
-}
-
 /** `scenario-none`, `scenario-many`, `scenario-duplicate`, `scenario-uncovered`, and the same for requirements. */
 function checkKind(issue: IssueDocument, kind: Kind): DocumentFinding[] {
-  const line = sectionLine(issue, kind);
+  const section = filledSection(issue, kind);
   const covering = coveringIn(issue, kind);
-  return line === null ? [] : checkEntries(WORDS[kind], { line, entries: issue[kind], covering });
+  return section ? checkEntries(WORDS[kind], { line: section.line, entries: issue[kind], covering }) : [];
 }
 
 /** `criterion-none`, `criterion-unknown-reference`, `criterion-unlinked`, `criterion-vague`. */
 function checkCriteria(issue: IssueDocument): DocumentFinding[] {
   const { criteria } = issue;
-  const line = sectionLine(issue, 'criteria');
+  const section = filledSection(issue, 'criteria');
   const none = 'There is no acceptance criterion: write them as a checklist, "- [ ] … (S1, R1)".';
-  if (criteria.length === 0) return line === null ? [] : [error('criterion-none', line, none)];
+  if (criteria.length === 0) return section ? [error('criterion-none', section.line, none)] : [];
   // A section without entries has its own finding.
   const numbered = KINDS.filter((kind) => issue[kind].length > 0);
   const unnamed = numbered.filter((kind) => criteria.every((criterion) => criterion[kind].length === 0));
@@ -185,7 +158,7 @@ function checkCriteria(issue: IssueDocument): DocumentFinding[] {
   return [
     ...unnamed.map((kind) => {
       const message = `No acceptance criterion names a ${WORDS[kind].one}: ${ends.replace('it with', 'each with')}.`;
-      return error('criterion-unlinked', line ?? 1, message);
+      return error('criterion-unlinked', section?.line ?? 1, message);
     }),
     ...criteria.flatMap((criterion) => {
       const { label, text } = criterion;

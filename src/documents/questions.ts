@@ -8,11 +8,9 @@ import type { OpenQuestion } from './review/reader.ts';
 export interface QuestionItem extends OpenQuestion {
   isOpen: boolean;
   line: number;
-  /** Offset of the checkbox; null without one. */
-  box: number | null;
-  /** What a resolved question without a checkbox begins with: a list item gets a box, a paragraph none. */
-  mark: string;
-  /** Offsets of the question's text. */
+  /** Whether it stands in a list: then it has a box once it is resolved. */
+  isItem: boolean;
+  /** Offsets of the question with its box. */
   start: number;
   end: number;
 }
@@ -25,6 +23,7 @@ const MARKER =
 const MARKED = new RegExp(`^(.*?)(?:^|[\\s(>→–—-])${MARKER}(.*)$`, 'is');
 const MARKER_FIRST = new RegExp(`^(?:[-*]\\s+|\\d+\\.\\s+)?${MARKER}`, 'i');
 const STRUCK = /^\s*~~(.+?)~~\s*[:–—>→-]*\s*(.*)$/s;
+const BOX = /^\[[ \txX]\]\s+/;
 /** In capitals a word is a mark, even without a colon. */
 const CLOSED = /(?:^|[\s*(~])(?:RESOLVED|ANSWERED|ADDRESSED|CONFIRMED|DECIDED|CLOSED)\b/;
 
@@ -64,11 +63,9 @@ export function foldResolvedQuestions(draft: string, resolved: OpenQuestion[]): 
     for (const item of matches) if (item.isOpen && !answers.has(item)) answers.set(item, answer);
   }
   let text = draft;
-  for (const [item, answer] of [...answers].toSorted(([left], [right]) => right.start - left.start)) {
-    const question = draft.slice(item.start, item.end).replaceAll('~~', '').trim();
-    const line = `${item.box === null ? item.mark : ''}~~${question}~~ **RESOLVED: ${answer}**`;
-    text = text.slice(0, item.start) + line + text.slice(item.end);
-    if (item.box !== null) text = `${text.slice(0, item.box)}[x]${text.slice(item.box + 3)}`;
+  for (const [{ start, end, isItem }, answer] of [...answers].toSorted(([left], [right]) => right.start - left.start)) {
+    const question = draft.slice(start, end).replace(BOX, '').replaceAll('~~', '').trim();
+    text = `${text.slice(0, start)}${isItem ? '[x] ' : ''}~~${question}~~ **RESOLVED: ${answer}**${text.slice(end)}`;
   }
   return text;
 }
@@ -109,12 +106,11 @@ function normalised(question: string): string {
 
 /** The questions below every heading "Open Questions", and in lists right below a paragraph that says only that. */
 export function questionItems(draft: string, root = parseMarkdown(draft)): QuestionItem[] {
-  return questionBlocks(root).flatMap((node) => {
-    if (node.type === 'list')
-      return node.children.flatMap((item) => questionItem(item.children[0], item.checked, draft) ?? []);
-    const item = questionItem(node, null, draft);
-    return item ? [{ ...item, mark: '' }] : [];
-  });
+  return questionBlocks(root).flatMap((node) =>
+    node.type === 'list'
+      ? node.children.flatMap((item) => questionItem(item.children[0], item, draft) ?? [])
+      : (questionItem(node, null, draft) ?? []),
+  );
 }
 
 function questionBlocks({ children }: Parents): (List | Paragraph)[] {
@@ -135,24 +131,23 @@ function questionBlocks({ children }: Parents): (List | Paragraph)[] {
 }
 
 /** A checklist item, or plain text with a question mark: a drafter's list without boxes is not an answered one. */
-function questionItem(paragraph: Nodes | undefined, checked: ListItem['checked'], draft: string): QuestionItem | null {
+function questionItem(paragraph: Nodes | undefined, item: ListItem | null, draft: string): QuestionItem | null {
   const start = paragraph?.position?.start.offset;
   const end = paragraph?.position?.end.offset;
   if (paragraph?.type !== 'paragraph' || start === undefined || end === undefined) return null;
   const text = flatText(paragraph);
-  const isChecklist = typeof checked === 'boolean';
+  const isChecklist = typeof item?.checked === 'boolean';
   if (NONE.test(text) || !(isChecklist || text.includes('?'))) return null;
 
   const marked = markedText(paragraph, true).replace(/\*\*/g, '').replace(/\s+/g, ' ');
   const { question, answer } = splitAnswer(marked);
   const [, struck] = STRUCK.exec(marked) ?? [];
   const isStruck = struck !== undefined && struck.length * 2 > text.length;
-  const isAnswered = checked === true || isStruck || hasMarkedAnswer(marked) || CLOSED.test(marked);
+  const isAnswered = item?.checked === true || isStruck || hasMarkedAnswer(marked) || CLOSED.test(marked);
   // The parser counts the box as part of the paragraph if the question begins with markup.
-  const ownBox = isChecklist ? (/^\[[ \txX]\]\s+/.exec(draft.slice(start, end))?.[0].length ?? 0) : 0;
-  const box = isChecklist ? draft.lastIndexOf('[', ownBox > 0 ? start : start - 1) : null;
-  const place = { line: lineOf(paragraph), box, mark: '[x] ', start: start + ownBox, end };
-  return { question, answer, isOpen: !isAnswered, ...place };
+  const hasBox = BOX.test(draft.slice(start, end));
+  const place = { start: isChecklist && !hasBox ? draft.lastIndexOf('[', start) : start, end };
+  return { question, answer, isOpen: !isAnswered, line: lineOf(paragraph), isItem: item !== null, ...place };
 }
 
 /** `open-question`: for the reviewer to resolve, so it only warns. */

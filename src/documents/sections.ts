@@ -47,21 +47,23 @@ interface Candidate {
   exact: boolean;
 }
 
-export interface DocumentSections {
-  sections: DocumentSection[];
-  /** Later sections with the name of an earlier one. */
-  repeatedSections: DocumentSection[];
-}
-
 /** What an issue and a design have in common. Lines are counted from 1 in the text as given. */
-export interface ParsedDocument extends DocumentSections {
+export interface ParsedDocument {
   /** The normalised text. */
   text: string;
   root: Root;
   /** Empty without a title heading. */
   title: string;
   titleLine: number;
+  sections: DocumentSection[];
+  /** Later sections with the name of an earlier one. */
+  repeatedSections: DocumentSection[];
   openQuestions: QuestionItem[];
+}
+
+/** Missing and empty sections have findings of their own. */
+export function filledSection({ sections }: ParsedDocument, id: string): DocumentSection | undefined {
+  return sections.find((section) => section.id === id && section.nodes.length > 0);
 }
 
 /** The normalised text without a fence around the whole document. */
@@ -106,7 +108,10 @@ function titleOf(root: Root, names: readonly SectionName[]): Heading | undefined
  * The sections of the template in document order. Their level is the one that most of them have. A heading of another level
  * is a section only if its number and its title agree, so `Security` inside section 7 is not taken for a section.
  */
-function findSections(root: Root, names: readonly SectionName[]): DocumentSections {
+function findSections(
+  root: Root,
+  names: readonly SectionName[],
+): Pick<ParsedDocument, 'sections' | 'repeatedSections'> {
   const candidates = root.children.flatMap((node, index): Candidate[] => {
     if (node.type !== 'heading') return [];
     const { number, key } = readTitle(plainText(node));

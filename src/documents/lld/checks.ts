@@ -4,7 +4,7 @@ import { type Coverage, checkEntries, coverageOf, requirementName } from '../cov
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
 import template from '../lld-template.md';
 import { checkOpenQuestions } from '../questions.ts';
-import { checkOutline, isNotApplicable } from '../sections.ts';
+import { checkOutline, filledSection, isNotApplicable } from '../sections.ts';
 import { checkLeftovers, leftover } from '../template-text.ts';
 import {
   type IssueMention,
@@ -61,7 +61,7 @@ function checkWhole({ text, sections, secondTitleLine, titleLine }: LldDocument)
 /** `issue-number`: the title and section 1 name the issue, the same one, and the one that was asked for. */
 function checkIssueNumber(lld: LldDocument, issueId: string | null): DocumentFinding[] {
   const { title, titleIssue, contextIssue } = lld;
-  const context = lld.sections.find((section) => section.id === '1');
+  const context = filledSection(lld, '1');
   const id = issueId ?? titleIssue?.id ?? contextIssue?.id ?? '<issue>';
   // The id that was asked for is never a placeholder, even if it is `issue-5` or `none`.
   const isAsked = (text: string, before: string): boolean => issueId !== null && hasId(text, issueId, before);
@@ -78,7 +78,7 @@ function checkIssueNumber(lld: LldDocument, issueId: string | null): DocumentFin
   const found: [what: string | null | false, line: number, advice: string][] = [
     [inTitle, lld.titleLine, `write "# ${id} - Feature: <title>"`],
     // An empty section has its own finding.
-    [context && context.nodes.length > 0 ? inContext : null, line, `write "* **Issue:** #${id}"`],
+    [context ? inContext : null, line, `write "* **Issue:** #${id}"`],
     // Either of the two may be right.
     [differ && `The title names issue ${one} and section 1 links ${other}`, line, 'name the same issue in both'],
   ];
@@ -109,8 +109,8 @@ function coveringIn({ scenarios }: LldDocument): { name: string; covers: readonl
 
 /** `requirement-none`, `requirement-many`, `requirement-duplicate`, `requirement-uncovered`. */
 function checkRequirements(lld: LldDocument): DocumentFinding[] {
-  const section = lld.sections.find(({ id }) => id === '3');
-  if (!section || section.nodes.length === 0) return [];
+  const section = filledSection(lld, '3');
+  if (!section) return [];
   const words = {
     one: 'requirement',
     form: 'them in section 3 as a list "1. …", each one testable',
@@ -128,8 +128,8 @@ function checkMermaid(lld: LldDocument): DocumentFinding[] {
       ? []
       : [error('mermaid', lineOf(code), `The Mermaid diagram does not parse, ${problem}: correct it.`)];
   });
-  const section = lld.sections.find(({ id }) => id === '6');
-  if (!section || section.nodes.length === 0 || isNotApplicable(section)) return broken;
+  const section = filledSection(lld, '6');
+  if (!section || isNotApplicable(section)) return broken;
   const blocks = section.nodes.flatMap((node) => codeIn(node));
   if (blocks.some(isMermaid)) return broken;
   const unmarked = blocks.find((code) => !code.lang && mermaidProblem(code.value) === null);

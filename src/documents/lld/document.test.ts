@@ -187,12 +187,7 @@ describe('the table of files', () => {
     [table(['Change', 'Description', 'File Path'], ['Create', 'x', '`a/b.js`']), ['Add a/b.js']],
     [table(['Path', 'Action', 'Purpose'], ['a/b.js', 'Update', 'x']), ['Modify a/b.js']],
     [table(['**File**', '**Type**', 'Notes'], ['**`a/b.js`**', '**Remove**', 'x']), ['Delete a/b.js']],
-    [
-      table(['File', 'Description', 'Change Type'], ['[a/b.js](https://example.org/a/b.js)', 'x', 'New']),
-      ['Add a/b.js'],
-    ],
     [table(['File', 'Change Type', 'Description'], ['`a/b.js` (NEW)', 'Add', 'x']), ['Add a/b.js']],
-    [table(['File', 'Change Type', 'Description'], ['a/b.js (NEW)', 'Add', 'x']), ['Add a/b.js']],
     [table(['File', 'Change Type', 'Description'], ['a/__init__.py', 'Add', 'x']), ['Add a/__init__.py']],
     [table(['File', 'Change Type', 'Description'], ['`a/x\\|y.js`', 'Add', 'a \\| b']), ['Add a/x|y.js']],
     [table(['File', 'Change Type', 'Description'], ['`./a/b/`', 'Add (directory)', 'x']), ['Add a/b']],

@@ -120,7 +120,8 @@ describe('the table itself', () => {
     ['`src/a.js` | Edit', []],
     ['`src/a.js` | Remove', []],
     ['src/__init__.py | Add', []],
-    ['[src/x.js](src/x.js) | Add', []],
+    ['[src/x.js](src/x.js) | Add', ['error files-table']],
+    ['src/x.js (NEW) | Add', ['error files-table']],
     ['**`src/x.js`** (NEW) | Add', []],
   ])('%s', (row, expected) => {
     expect(found([row], repository)).toEqual(expected);

@@ -70,28 +70,16 @@ export function readFilesTable(nodes: readonly Nodes[], source: string): FilesTa
   return result;
 }
 
-/** The paths of a cell: its code spans, else its text as written; a single empty path if it has none. */
+/** The paths of a cell: its code spans, else its text if that is one word; a single empty path if it has none. */
 function pathsIn(cell: TableCell | undefined, source: string): string[] {
   const text = source
     .slice(cell?.position?.start.offset ?? 0, cell?.position?.end.offset ?? 0)
     .replace(/^\|/, '')
-    .replace(/\\([_*|[\]])/g, '$1');
-  const codes = [...text.matchAll(/`+([^`]+)`+/g)].map(([, code = '']) => code);
-  const bare = text
-    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/<br\s*\/?>/gi, '\n')
-    .replace(/^\s*(?:\*\*|__(?=[^/]*$))|\*\*\s*$/g, '');
-  const paths = (codes.length > 0 ? codes : bare.split(/,\s+|\n/)).map(barePath).filter((path) => path !== '');
-  return paths.length > 0 ? paths : [''];
-}
-
-function barePath(text: string): string {
-  const path = text
-    .trim()
-    .replace(/\s*(?:\(.*\)|\[(?:new|modified|deleted)\]|\*new\*|\bnew)$/i, '')
-    .replace(/^(?:\.\/)+/, '')
+    .replace(/\\([_*|[\]])/g, '$1')
     .trim();
-  return path.length > 1 ? path.replace(/\/+$/, '') : path;
+  const codes = [...text.matchAll(/`+([^`]+)`+/g)].map(([, code = '']) => code.trim());
+  const paths = codes.length > 0 ? codes : [/^[^\s()[\]<>]*$/.test(text) ? text : ''];
+  return paths.map((path) => path.replace(/^(?:\.\/)+/, '').replace(/(?<=.)\/+$/, ''));
 }
 
 const FILES_FORM = 'a table with the columns File, Change Type (Add, Modify or Delete) and Description';
@@ -106,7 +94,7 @@ export function checkFilesTable({ sections, files, unreadFiles, filesLine }: Lld
   const all = [...files, ...unreadFiles];
   if (all.length === 0)
     return [finding(filesLine, 'The table of files has no rows: list every file that is added, modified or deleted.')];
-  const noPath = 'A row of the table of files has no path: write the path from the root of the repository.';
+  const noPath = 'A row of the table of files has no path: write it in backticks, from the root of the repository.';
   const isPath = ({ path }: Pick<LldFile, 'path'>): boolean => !/^[.–—-]?$/.test(path) && !path.includes('*');
   const firstLines = new Map(all.toReversed().map(({ path, line }) => [path, line]));
   const again = all.filter((file) => isPath(file) && firstLines.get(file.path) !== file.line);

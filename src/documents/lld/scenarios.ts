@@ -2,6 +2,7 @@ import type { Nodes } from 'mdast';
 import { columnNamed, columnsOf, type DocumentTable, type TableRow, tablesIn } from '../../markdown/tables.ts';
 import { citedRequirements, requirementName, requirementReferences } from '../coverage.ts';
 import { type DocumentFinding, error, quote, warning } from '../finding.ts';
+import { filledSection } from '../sections.ts';
 import type { LldDocument } from './document.ts';
 
 export interface LldScenario {
@@ -159,8 +160,8 @@ const SCENARIO_COLUMNS = 'ID, Scenario, Type, Input, Expected Output, Pass Crite
  */
 export function checkScenarios(lld: LldDocument): DocumentFinding[] {
   const { oneSided, scenarios, hasPassColumn } = lld;
-  const section = lld.sections.find(({ id }) => id === '10');
-  if (!section || section.nodes.length === 0) return [];
+  const section = filledSection(lld, '10');
+  if (!section) return [];
   const line = lld.scenariosLine ?? section.line;
   const none = `Section 10 has no table of scenarios with rows: add one with the columns ${SCENARIO_COLUMNS}.`;
   if (scenarios.length === 0) return [error('scenario-none', line, none)];

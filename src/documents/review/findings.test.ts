@@ -126,6 +126,7 @@ describe('the forms of a finding', () => {
       ['1 Safety: Writes to home.', '2 Architecture: Duplication.'],
     ],
     ['an area of its own', '## Tier 2\n### Performance & Scale\n- [ ] Slow.', ['2 Performance & Scale: Slow.']],
+    ['a name as area', '## Tier 2\n### test_t110\n- [ ] It asserts nothing.', ['2 test_t110: It asserts nothing.']],
     [
       'the area in the tier heading',
       '## Tier 1: BLOCKING Issues (Security)\n- [ ] Leaks a key.',
@@ -151,11 +152,7 @@ describe('the forms of a finding', () => {
       '## Tier 1\n| # | Area | Issue | Recommendation |\n|---|---|---|---|\n| 1 | Safety | Writes to home | Use the worktree |\n| 2 | Cost | No issues found | - |',
       ['1 Safety: Writes to home – Use the worktree'],
     ],
-    [
-      'tags instead of tiers',
-      '## Findings\n- [BLOCKING] **A:** bad\n- [HIGH] B is bad\n- [SUGGESTION] Rename C\n- **Tier 1 / Safety:** E leaks',
-      ['1 : A: bad', '2 : B is bad', '3 Suggestions: Rename C', '1 Safety: E leaks'],
-    ],
+    ['a list without tiers', '## Findings\n- **A:** bad\n- **Safety:** B leaks', ['2 : A: bad', '2 Safety: B leaks']],
     [
       'required changes',
       '## Required Changes (if BLOCKED)\n1. **Fix the table:** conflicting ids.',
@@ -220,11 +217,5 @@ describe('settled findings', () => {
     expect(findings(`## Tier 1\n### Safety\n- [ ] **A:** unbounded\n- [ ] ${text} CLOSED`)).toEqual([
       '1 Safety: A: unbounded',
     ]);
-  });
-
-  test('ticked boxes are what is wrong when a revision is asked for and nothing else is', () => {
-    const body = '## Tier 1\n- [x] Ambiguous test method\n\n## Tier 2\n- [x] Template deviation';
-    expect(findings(body)).toEqual(['1 : Ambiguous test method', '2 : Template deviation']);
-    expect(findings(body, 'APPROVED')).toEqual([]);
   });
 });

@@ -1,10 +1,8 @@
-import type { BlockContent, DefinitionContent, Root, RootContent, Table } from 'mdast';
+import type { Root, RootContent, Table } from 'mdast';
 import { markedText, plainText } from '../../markdown/markdown.ts';
 import { MOST_COLUMNS } from '../../markdown/tables.ts';
 import type { Tier } from './reader.ts';
 import { labelledVerdict } from './words.ts';
-
-type Node = RootContent | BlockContent | DefinitionContent;
 
 /** A line of a review, and how it stands there. */
 export interface Line {
@@ -39,7 +37,7 @@ const BOLD_LINE = /^\s*\*\*[^*]{1,80}\*\*\s*:?\s*$/;
 /** Only such words make inline code part of a statement (`**Verdict:** \`REVISE\``); any other code is a quotation. */
 const PLAIN_WORDS = /^\W*[A-Za-z]+(?: [A-Za-z]+){0,2}\W*$/;
 
-export function linesOf(node: Node, depth = 0): Line[] {
+function linesOf(node: RootContent, depth = 0): Line[] {
   if (node.type === 'paragraph' || node.type === 'heading') return textLines(markedText(node, true), depth);
   if (node.type === 'table') {
     const ticks = boxColumn(node);
@@ -162,14 +160,12 @@ export interface Part {
   title: string;
   /** Depth of the heading that began this kind of section; deeper headings belong to it. */
   depth: number;
-  /** 0: a list of findings that names the tier with each of them, or nowhere. */
+  /** 0: a list of findings in no tier. */
   tier: Tier | 0;
   /** What a heading inside a tier says: an area, or the title of a finding. */
   area: string;
   blocks: Block[];
 }
-
-type Meaning = Pick<Part, 'kind' | 'tier' | 'area'>;
 
 /** What a heading announces, the first that fits. Tier 0 is of findings that are in no tier. */
 const HEADINGS: [Kind | Tier | 0, RegExp][] = [
@@ -223,7 +219,7 @@ const AREAS: Record<string, Tier> = {
 export function bareTitle(title: string): string {
   return title
     .replace(/^#+\s*/, '')
-    .replace(/[*_`]+/g, '')
+    .replace(/[*`]+|(?<!\w)_+|_+(?!\w)/g, '')
     .replace(/^[\s\p{Extended_Pictographic}\uFE0F\u200D]+/u, '')
     .replace(/^(?:§\s*)?(?:\d+(?:\.\d+)*[.):]?|[a-z][.)])\s+/i, '')
     .replace(/[\s:：\p{Extended_Pictographic}\uFE0F]+$/u, '')
@@ -242,13 +238,14 @@ export function knownArea(title: string): { area: string; tier: Tier } | null {
 }
 
 /** What a heading of a review announces, or null. */
-export function meaningOfHeading(heading: string, isFirst: boolean): Meaning | null {
+export function meaningOfHeading(heading: string, isFirst: boolean): Pick<Part, 'kind' | 'tier' | 'area'> | null {
   const title = bareTitle(heading);
-  const plain = (kind: Kind): Meaning => ({ kind, tier: 0, area: '' });
-  if (isFirst && TITLE.test(title) && !/^[\w\s-]*\bverdict\s*[:=]/i.test(title)) return plain('title');
-  const [found] = HEADINGS.find(([, pattern]) => pattern.test(title)) ?? [TITLE.test(title) ? 'title' : null];
-  if (found === null || typeof found === 'string') return found === null ? null : plain(found);
-  if (SETTLED.test(title)) return plain('previous');
+  const isOwnTitle = isFirst && TITLE.test(title) && !/^[\w\s-]*\bverdict\s*[:=]/i.test(title);
+  const [announced] = HEADINGS.find(([, pattern]) => pattern.test(title)) ?? [TITLE.test(title) ? 'title' : null];
+  const found = isOwnTitle ? 'title' : announced;
+  if (found === null) return null;
+  if (typeof found === 'string') return { kind: found, tier: 0, area: '' };
+  if (SETTLED.test(title)) return { kind: 'previous', tier: 0, area: '' };
   // "Tier 1: BLOCKING Issues (Security)"
   const areas = (title.match(/\p{L}+/gu) ?? []).flatMap((word) => knownArea(word)?.area ?? []);
   return { kind: 'tier', tier: found, area: areas.length === 1 ? (areas[0] ?? '') : '' };
@@ -262,7 +259,7 @@ function newPart(title: string, depth: number, meaning: Pick<Part, 'kind'> & Par
 const LOWEST = 6;
 
 /** The document as a flat list of parts, one for each heading, in order. */
-export function outlineOf({ root, text }: { root: Root; text: string }): Part[] {
+export function outlineOf(root: Root, text: string): Part[] {
   let part = newPart('', 0, { kind: 'preamble' });
   const parts = [part];
   const begin = (title: string, depth: number): void => {
@@ -277,11 +274,16 @@ export function outlineOf({ root, text }: { root: Root; text: string }): Part[] 
     // A rule right below a paragraph makes it a heading in Markdown, but is meant as a rule.
     const node = given.type === 'heading' ? { ...given, type: 'paragraph' as const } : given;
     const lines = linesOf(node);
-    const isAboveList = root.children[index + 1]?.type === 'list';
-    while (node.type === 'paragraph' && lines[0] && isTitle(lines[0], part, isAboveList && lines.length === 1))
-      begin(lines.shift()?.text ?? '', LOWEST);
-    if (node.type === 'paragraph' && lines[0] && endsTiers(lines[0], part)) begin('Verdict', LOWEST);
-    if (node.type !== 'paragraph' || lines.length > 0) part.blocks.push({ node, lines });
+    if (node.type === 'paragraph') {
+      const isAboveList = lines.length === 1 && root.children[index + 1]?.type === 'list';
+      while (lines[0] && isTitle(lines[0], part, isAboveList)) begin(lines.shift()?.text ?? '', LOWEST);
+      const [{ said } = { said: '' }] = lines;
+      // A labelled verdict ends the tiers and questions above it, even without a heading.
+      const isVerdict = /^\W*(?:\w+ ){0,2}verdict\b/i.test(said) && labelledVerdict(said) !== null;
+      if (isVerdict && ['tier', 'questions'].includes(part.kind)) begin('Verdict', LOWEST);
+      if (lines.length === 0) continue;
+    }
+    part.blocks.push({ node, lines });
   }
   return parts;
 }
@@ -298,13 +300,6 @@ function isTitle({ text, bold }: Line, { kind }: Part, isAboveList: boolean): bo
   if (!isMarked || isOwn) return false;
   const isArea = knownArea(text) !== null || (isAboveList && text.split(/\s+/).length <= 3);
   return meaning !== null || (kind === 'tier' && isArea);
-}
-
-/** A labelled verdict ends the tiers and questions above it, even without a heading. */
-function endsTiers({ said }: Line, { kind }: Part): boolean {
-  return (
-    ['tier', 'questions'].includes(kind) && /^\W*(?:\w+ ){0,2}verdict\b/i.test(said) && labelledVerdict(said) !== null
-  );
 }
 
 function partOf(title: string, level: number, { kind, tier, depth }: Part, isFirst: boolean): Part {

@@ -13,7 +13,7 @@ import { doubtsOf } from './doubts.ts';
 import { coverageOf, findingsOf, openQuestionsOf, preFlightOf, questionsOf, statedReason } from './findings.ts';
 import { findJson, isErrorObject, markdownOf } from './json.ts';
 import { hasReviewSections, knownArea, linesIn, meaningOfHeading, outlineOf, type Part, textOf } from './outline.ts';
-import { readVerdict, type VerdictReading } from './verdict.ts';
+import { NO_TICK, NO_VERDICT, readVerdict, type VerdictReading } from './verdict.ts';
 import { rulingsIn } from './words.ts';
 
 export type Verdict = 'APPROVED' | 'REVISE' | 'DISCUSS';
@@ -71,20 +71,28 @@ const ERROR =
   /\b(?:overloaded|too many requests|internal server error|bad gateway|service unavailable|unauthori[sz]ed|fetch failed)\b|\b(?:usage|rate|quota|token)[\s-]?limit|\b(?:quota|credit|context length|prompt is too long)\b|\b(?:i can(?:['’]?t|not)|i am unable to) (?:help|assist|review|provide|complete)\b|\b(?:request|connection) (?:timed out|refused|failed)\b|\bE(?:CONN\w+|TIMEDOUT|NOTFOUND)\b/i;
 const LONGEST_ERROR = 4000;
 const EMPTY = 'The reply is empty.';
+const UNBALANCED = 'A code fence is never closed.';
 const NOT_A_REVIEW = 'An error message stands in place of a review.';
 
-/** A reply with its outline and what that says about the verdict. */
+/** A reply without a fence around the whole of it, and what its outline says about the verdict. */
 interface ReadReply {
-  given: Source;
+  text: string;
+  root: Root;
   isUnbalanced: boolean;
   parts: Part[];
   reading: VerdictReading;
 }
 
-function readReply(text: string): ReadReply {
-  const { given, repaired, isUnbalanced } = repairFences(text);
-  const parts = outlineOf(repaired);
-  return { given, isUnbalanced, parts, reading: readVerdict(parts) };
+/** If a fence swallowed sections, the outline is that of the text without any fence. */
+function readReply(given: string): ReadReply {
+  const text = withoutWrapper(given, beginsReview);
+  const root = parseMarkdown(text);
+  const lines = text.split('\n');
+  const swallows = codeIn(root).some((code) => swallowsSections(code, lines));
+  const bare = lines.map((line) => (FENCE.test(line) ? '' : line)).join('\n');
+  const parts = swallows ? outlineOf(parseMarkdown(bare), bare) : outlineOf(root, text);
+  const isUnbalanced = swallows || codeIn(root).some((code) => isOpen(code, lines));
+  return { text, root, isUnbalanced, parts, reading: readVerdict(parts) };
 }
 
 /** No verdict can be read. */
@@ -108,9 +116,8 @@ export function unusableReview(source: string): string | null {
 }
 
 /** A reply without the sections of a review: JSON, an error in its place, or null if it is prose. */
-function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
-  const { text } = given;
-  const json = findJson(text, given.root);
+function readUnstructured({ text, root, parts, reading }: ReadReply): Review | null {
+  const json = findJson(text, root);
   if (json === 'damaged') return noReview('The JSON in the reply can’t be parsed.');
   const markdown = json && markdownOf(json.value);
   if (json && markdown) {
@@ -118,33 +125,23 @@ function readUnstructured({ given, parts, reading }: ReadReply): Review | null {
     return readReview(`${before}\n\n${markdown}${after}`);
   }
   const isTitled = parts.some(({ kind }) => kind === 'title' || kind === 'identity');
-  const isSilent = !saysVerdict(reading) && !isTitled && text.length <= LONGEST_ERROR;
+  const isSilent = reading.problem === NO_VERDICT && !isTitled && text.length <= LONGEST_ERROR;
   const isError =
     (json && isErrorObject(json.value)) || ERROR_FIRST.test(text) || (isSilent && ERROR.test(text.slice(0, 500)));
   return isError ? noReview(NOT_A_REVIEW) : null;
 }
 
-/** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
-function soleVerdict({ verdicts, untickedOnly }: VerdictReading): Verdict | null {
-  const [verdict, another] = verdicts;
-  return another !== undefined || untickedOnly ? null : (verdict ?? null);
-}
-
-function saysVerdict({ verdicts, untickedOnly, qualified }: VerdictReading): boolean {
-  return verdicts.size > 0 || untickedOnly || qualified;
-}
-
 function readOutline(reply: ReadReply): Review {
-  const { given, isUnbalanced, parts, reading } = reply;
-  const stated = soleVerdict(reading);
+  const { text, root, isUnbalanced, parts, reading } = reply;
+  const { verdict: stated, problem } = reading;
   // An approval is taken only from text that no reading of the document puts into a code block.
-  const isHidden = stated === 'APPROVED' && isUnbalanced && soleVerdict(readVerdict(outlineOf(given))) !== 'APPROVED';
+  const isHidden = stated === 'APPROVED' && isUnbalanced && readVerdict(outlineOf(root, text)).verdict !== 'APPROVED';
   const preFlight = preFlightOf(parts);
-  const hasTiers = parts.some(({ kind }) => kind === 'tier');
-  const gateDecides = preFlight === 'FAILED' && reading.verdicts.size === 0 && !reading.qualified && !hasTiers;
+  const isSilent = problem === NO_VERDICT || problem === NO_TICK;
+  const gateDecides = preFlight === 'FAILED' && isSilent && !parts.some(({ kind }) => kind === 'tier');
   const verdict = gateDecides ? 'REVISE' : isHidden ? null : stated;
   const { resolved, forAPerson, unanswered } = openQuestionsOf(parts);
-  const { findings, unranked } = findingsOf(parts, verdict);
+  const { findings, unranked } = findingsOf(parts);
   if (verdict !== 'APPROVED')
     findings.unshift(...statedReason(parts, reading.rejection, { verdict, preFlight, findings }));
   const title = parts.find(({ kind }) => kind === 'title') ?? parts.find(({ depth }) => depth === 1);
@@ -152,7 +149,7 @@ function readOutline(reply: ReadReply): Review {
   const review: Review = {
     verdict,
     problems: [],
-    notes: isUnbalanced ? ['A code fence is never closed.'] : [],
+    notes: isUnbalanced ? [UNBALANCED] : [],
     findings,
     openQuestions: resolved,
     questionsForOrchestrator: [...questionsOf(parts), ...forAPerson],
@@ -162,29 +159,16 @@ function readOutline(reply: ReadReply): Review {
     summary: textOf(summary) || null,
     rulings: rulingsIn(parts.filter(({ kind }) => kind !== 'coverage').flatMap(linesIn)),
   };
-  const facts = { ...review, unranked, unanswered: [...review.questionsForOrchestrator, ...unanswered] };
-  const doubts = verdict === 'APPROVED' ? doubtsOf(parts, reading, facts) : [];
-  return { ...review, problems: problemsOf(reply, review, doubts) };
-}
-
-function problemsOf(
-  { isUnbalanced, parts, reading }: ReadReply,
-  { verdict, preFlight }: Review,
-  doubts: string[],
-): string[] {
-  const { verdicts, untickedOnly, qualified } = reading;
-  if (verdicts.size > 1) return [`It states more than one verdict: ${[...verdicts].join(', ')}.`];
-  const isApproved = verdict === 'APPROVED';
-  const isQualified = qualified && (verdict === null || isApproved);
-  const isSilent = verdict === null && !isQualified;
-  const rows: [holds: boolean, problem: string][] = [
-    [isQualified, 'It approves in a sentence with more in it: tick one box.'],
-    [isSilent, untickedOnly ? 'No verdict box is ticked.' : 'It states no verdict.'],
-    [verdict === null && isUnbalanced, 'A code fence is never closed.'],
-    [isApproved && preFlight === 'FAILED', 'It is APPROVED although the Pre-Flight gate FAILED.'],
-    [isApproved && startsInTheMiddle(parts), 'The beginning of the review is missing.'],
-  ];
-  return [...rows.filter(([holds]) => holds).map(([, problem]) => problem), ...doubts];
+  const unreadable = gateDecides ? null : (problem ?? (isHidden ? NO_VERDICT : null));
+  const problems = unreadable === null ? [] : [unreadable];
+  if (verdict === null && isUnbalanced) problems.push(UNBALANCED);
+  if (verdict === 'APPROVED') {
+    if (preFlight === 'FAILED') problems.push('It is APPROVED although the Pre-Flight gate FAILED.');
+    if (startsInTheMiddle(parts)) problems.push('The beginning of the review is missing.');
+    const questions = [...review.questionsForOrchestrator, ...unanswered];
+    problems.push(...doubtsOf(parts, reading, { ...review, unranked, unanswered: questions }));
+  }
+  return { ...review, problems };
 }
 
 /** Nothing of Tier 1 can have been lost if its own heading is there. */
@@ -200,50 +184,21 @@ function startsInTheMiddle(parts: Part[]): boolean {
 
 /** Whether a text is a review, a damaged one included. An LLD, any other document, an error or an empty file is not. */
 export function isReview(source: string): boolean {
-  const { text } = repairMojibake(normaliseText(source));
-  if (text.trim() === '' || isLld(text)) return false;
-  const { given, parts, reading } = readReply(text);
-  if (saysVerdict(reading)) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
-  const isTitled = parts.some(({ kind }) => kind === 'title');
-  // Headings that hardly any other document has; one of them is enough below a title.
+  const given = repairMojibake(normaliseText(source)).text;
+  if (given.trim() === '' || isLld(given)) return false;
+  const { text, root, parts, reading } = readReply(given);
+  if (reading.problem !== NO_VERDICT) return hasReviewSections(parts) || !ERROR_FIRST.test(text);
+  // Headings that hardly any other document has.
   const telling = parts.filter(
-    ({ kind, title }) => kind === 'identity' || kind === 'pre-flight' || (kind === 'tier' && /\btier\b/i.test(title)),
+    ({ kind, title }) =>
+      ['title', 'identity', 'pre-flight'].includes(kind) || (kind === 'tier' && /\btier\b/i.test(title)),
   );
   const kinds = new Set(telling.map(({ kind, tier }) => `${kind} ${tier}`));
-  if (kinds.size > 1 || (kinds.size === 1 && (isTitled || kinds.has('pre-flight 0')))) return true;
-  if (isTitled && parts.some(({ kind }) => ['verdict', 'summary', 'coverage'].includes(kind))) return true;
-  const json = findJson(given.text, given.root);
-  if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(given.text);
+  const hasMore = parts.some(({ kind }) => ['verdict', 'summary', 'coverage'].includes(kind));
+  if (kinds.size > 1 || kinds.has('pre-flight 0') || (kinds.has('title 0') && hasMore)) return true;
+  const json = findJson(text, root);
+  if (json === 'damaged') return /"(?:verdict|decision)"\s*:/.test(text);
   return json !== null && markdownOf(json.value) !== null;
-}
-
-interface Source {
-  text: string;
-  root: Root;
-}
-
-const MOST_REPAIRS = 5;
-
-/**
- * The review without a fence around the whole of it, as it stands (`given`) and with each fence that swallowed sections closed
- * before the first of them.
- */
-function repairFences(text: string): { given: Source; repaired: Source; isUnbalanced: boolean } {
-  const parsed = (source: string): Source => ({ text: source, root: parseMarkdown(source) });
-  const given = parsed(withoutWrapper(text, beginsReview));
-  const givenLines = given.text.split('\n');
-  let isUnbalanced = codeIn(given.root).some((code) => isOpen(code, givenLines));
-  let repaired = given;
-  for (let repair = 0; repair < MOST_REPAIRS; repair++) {
-    const lines = repaired.text.split('\n');
-    const culprit = codeIn(repaired.root).find((code) => swallowsSections(code, lines));
-    if (!culprit) break;
-    isUnbalanced = true;
-    const first = lineOf(culprit);
-    const section = lines.findIndex((line, index) => index >= first && isReviewHeading(line));
-    repaired = parsed(lines.toSpliced(section, 0, FENCE.exec(lines[first - 1] ?? '')?.[1] ?? '').join('\n'));
-  }
-  return { given, repaired, isUnbalanced };
 }
 
 /** A rule or a sentence may stand above the title. */

@@ -19,16 +19,17 @@ const HEADING_LABEL =
   /\b(?:verdict|decision|recommendation|outcome|determination|disposition|conclusion)\b\s*[:=–—(-]+\s*(.*)$/i;
 /** Below a heading in any other language, the word alone is enough. */
 const BARE_WORD = /^\W*(?:APPROVED|REVISE|DISCUSS|BLOCKED|REJECTED)\W*$/;
-
 const OPTIONS = /^\W*(?:options?|alternatives?)\b/i;
 
-/** What the document says about its verdict, before anything is concluded from it. */
+export const NO_VERDICT = 'It states no verdict.';
+export const NO_TICK = 'No verdict box is ticked.';
+
+/** What the document says about its verdict. */
 export interface VerdictReading {
-  verdicts: Set<Verdict>;
-  /** There are verdict boxes, and none of them is ticked. */
-  untickedOnly: boolean;
-  /** An approval that continues as a sentence: "APPROVED once the loop is bounded". */
-  qualified: boolean;
+  /** The one verdict that is stated. A ticked box counts even if the words beside it name a condition. */
+  verdict: Verdict | null;
+  /** Why that is none, or can't be relied on; null: it is plain. */
+  problem: string | null;
   /** The paragraph that rejects, if prose is all there is; it is the finding too. */
   rejection: string | null;
   /** The part and the line that approve; line null: its heading, or an object in it. */
@@ -43,24 +44,22 @@ export interface VerdictReading {
  * verdict boxes that lost its heading. The coverage section has a verdict of its own, and earlier reviews are history.
  */
 export function readVerdict(parts: Part[]): VerdictReading {
-  const reading: VerdictReading = {
-    verdicts: new Set(),
-    untickedOnly: false,
-    qualified: false,
-    rejection: null,
-    approval: null,
-    blocking: [],
-  };
+  const verdicts = new Set<Verdict>();
+  const blocking: string[] = [];
+  const ticks: boolean[] = [];
+  let approval: VerdictReading['approval'] = null;
+  /** An approval that continues as a sentence: "APPROVED once the loop is bounded". */
+  let isQualified = false;
   const add = (verdict: Verdict, part: Part, line: Line | null): void => {
-    reading.verdicts.add(verdict);
-    if (verdict === 'APPROVED') reading.approval ??= { part, line };
+    verdicts.add(verdict);
+    if (verdict === 'APPROVED') approval ??= { part, line };
   };
   const state = (word: VerdictWord | null, part: Part, line: Line | null): void => {
     if (!word || offersChoice(word)) return;
     if (word.verdict !== 'APPROVED' || standsAlone(word)) add(word.verdict, part, line);
     else {
-      reading.qualified = true;
-      reading.approval ??= { part, line };
+      isQualified = true;
+      approval ??= { part, line };
     }
   };
   const [preamble, title] = parts;
@@ -68,7 +67,6 @@ export function readVerdict(parts: Part[]): VerdictReading {
   const below = preamble?.blocks.length === 0 && title?.kind === 'title' ? title.blocks[0]?.lines[0] : undefined;
   const lastBlock = parts.at(-1)?.blocks.at(-1);
   const last = lastBlock?.lines.length === 1 ? lastBlock.lines[0] : undefined;
-  const ticks: boolean[] = [];
   for (const part of parts.filter(({ kind }) => !SILENT.includes(kind))) {
     const { kind } = part;
     state(wordInHeading(part), part, null);
@@ -79,9 +77,10 @@ export function readVerdict(parts: Part[]): VerdictReading {
       if (ticked) add(verdict, part, line);
     }
     for (const block of part.blocks) {
-      const { stated, blocking } = kind === 'verdict' ? structureIn(block) : { stated: [], blocking: [] };
-      for (const word of stated) add(word.verdict, part, null);
-      reading.blocking.push(...blocking);
+      const json = kind === 'verdict' ? jsonIn(block) : null;
+      const words = (json?.stated ?? []).flatMap((said) => verdictWord(said) ?? []);
+      for (const word of words) if (!offersChoice(word)) add(word.verdict, part, null);
+      blocking.push(...(json?.blocking ?? []));
       if (QUIET.includes(kind) && block.node.type !== 'paragraph') continue;
       for (const line of statementsIn(block).filter(({ box, depth }) => box === null && depth === 0)) {
         const isPlace = kind === 'verdict' || line === first || (kind === 'other' && BARE_WORD.test(line.said));
@@ -91,9 +90,28 @@ export function readVerdict(parts: Part[]): VerdictReading {
       }
     }
   }
-  reading.untickedOnly = ticks.length > 0 && !ticks.includes(true);
-  readProse(parts, reading);
-  return reading;
+  const isUnticked = ticks.length > 0 && !ticks.includes(true);
+  const isSilent = verdicts.size === 0 && !isUnticked && !isQualified;
+  const rejection = isSilent || verdicts.has('APPROVED') ? rejectionIn(parts, isSilent) : null;
+  if (rejection !== null) verdicts.add('REVISE');
+
+  const [verdict = null, another] = verdicts;
+  const stated = another !== undefined || isUnticked ? null : verdict;
+  const isApproving = isQualified && (stated === null || stated === 'APPROVED');
+  const none = isApproving
+    ? 'It approves in a sentence with more in it: tick one box.'
+    : isUnticked
+      ? NO_TICK
+      : NO_VERDICT;
+  const problem = another === undefined ? none : `It states more than one verdict: ${[...verdicts].join(', ')}.`;
+  const isPlain = stated !== null && !isApproving;
+  return {
+    verdict: stated,
+    problem: isPlain ? null : problem,
+    rejection: isSilent ? rejection : null,
+    approval,
+    blocking,
+  };
 }
 
 /**
@@ -115,11 +133,10 @@ export function statementsIn({ node, lines }: Block): Line[] {
 }
 
 /** A JSON object in the verdict's own section is no quotation, although it stands in a code block. */
-function structureIn({ node }: Block): { stated: VerdictWord[]; blocking: string[] } {
+function jsonIn({ node }: Block): ReturnType<typeof jsonVerdicts> | null {
   const isJson = node.type === 'code' && /^(?:json.*)?$/i.test(node.lang ?? '');
   const value = isJson ? parseJson(node.value) : null;
-  const { stated, blocking } = isJson && value !== null ? jsonVerdicts(value) : { stated: [], blocking: [] };
-  return { stated: stated.flatMap((said) => verdictWord(said) ?? []).filter((word) => !offersChoice(word)), blocking };
+  return value && jsonVerdicts(value);
 }
 
 /** A title may be about verdicts; only one that is nothing else behind its colon states one. */
@@ -146,17 +163,11 @@ const REJECTED =
   /^(?!.*\b(?:previously|earlier|not|never|would|if|option|alternative)\b[^.]*\bREJECTED\b).*\b(?:is|was|be|been|are)(?: \w+){0,2} (?:REJECTED|BLOCKED)\b|\b[Tt]h(?:is|e) (?:LLD|design|document|draft|issue) (?:is|must be) (?:hereby )?rejected\b|^\W*(?:REJECTED|I (?:am rejecting|reject|(?:have )?REJECTED) th(?:is|e))\b/;
 
 /** Prose can send a draft back, in capitals; it can't approve, and it can't stand beside an approval. */
-function readProse(parts: Part[], reading: VerdictReading): void {
-  const { verdicts, untickedOnly, qualified } = reading;
-  const isSilent = verdicts.size === 0 && !untickedOnly && !qualified;
-  if (!isSilent && !verdicts.has('APPROVED')) return;
-  const sentence = parts
+function rejectionIn(parts: Part[], isSilent: boolean): string | null {
+  const sentences = parts
     .filter(({ kind }) => ![...SILENT, ...QUIET].includes(kind))
     .flatMap(({ blocks }) => blocks.filter(({ node }) => node.type === 'paragraph'))
-    .map(({ lines }) => lines.map(({ said }) => said).join(' '))
-    // Beside an approval, what was rejected is history.
-    .find((text) => REJECTED.test(isSilent ? text : text.replace(/\bwas\b/g, '')));
-  if (sentence === undefined) return;
-  verdicts.add('REVISE');
-  if (isSilent) reading.rejection = sentence;
+    .map(({ lines }) => lines.map(({ said }) => said).join(' '));
+  // Beside an approval, what was rejected is history.
+  return sentences.find((text) => REJECTED.test(isSilent ? text : text.replace(/\bwas\b/g, ''))) ?? null;
 }

@@ -60,7 +60,7 @@ export function withoutReviewLog(document: string): string {
 }
 
 /** The log is an appendix, so the last heading of that name is meant. */
-export function reviewLogOf(draft: string): Section | undefined {
+function reviewLogOf(draft: string): Section | undefined {
   return sectionsOf(parseMarkdown(draft)).findLast((section) => readTitle(section.title).key === REVIEW_LOG_KEY);
 }
 

@@ -5,16 +5,13 @@ import { disputesIn } from '../ledger.ts';
 import { keepAnswers } from '../questions.ts';
 import { leftOutIn } from '../template-text.ts';
 import { applyEdits, readEdits } from './edits.ts';
-import { type DocumentForm, documentFromReply, formOf, LLD_FORM } from './reply.ts';
-import { reviewLogOf } from './review-log.ts';
+import { type DocumentForm, documentFromReply, formOf, LLD_FORM, type Outcome } from './reply.ts';
 
 interface Limits {
   /** The texts of the findings: a whole document may not lose text of sections that they don't name. Null: of any section. */
   named: readonly string[] | null;
   form: DocumentForm;
 }
-
-export type Revision = { ok: true; text: string; changed: boolean } | { ok: false; reason: string };
 
 const NO_CHANGE =
   /\bno (?:further |additional |more )?(?:changes?|edits?|revisions?)\b[^.\n]{0,60}\b(?:needed|required|necessary|made|to make)\b|\b(?:draft|lld|document) (?:is|remains|stays) (?:unchanged|as (?:it )?is)\b|\b(?:draft|lld|document) already (?:address|cover|satisf|meet|handl)|^\W*no[ _-]?changes?\W*$/im;
@@ -29,10 +26,10 @@ export function reviseDraft(
   draft: string,
   reply: string,
   { named, form = LLD_FORM }: Pick<Limits, 'named'> & Partial<Limits>,
-): Revision {
+): Outcome {
   const current = finished(draft);
   const edits = readEdits(reply);
-  if (edits === null && saysNoChange(reply)) return { ok: true, text: current, changed: false };
+  if (edits === null && saysNoChange(reply)) return { ok: true, text: current };
   const applied = edits && applyEdits(current, edits);
   // An edit quotes the text that it replaces, so it may shorten any section, but not remove one.
   if (applied?.ok) return judged(current, applied.text, { named: null, form });
@@ -42,15 +39,15 @@ export function reviseDraft(
   return whole.ok || applied === null ? whole : applied;
 }
 
-function judged(current: string, given: string, { named, form: asked }: Limits): Revision {
+function judged(current: string, given: string, { named, form: asked }: Limits): Outcome {
   const form = formOf(current, asked);
-  if (formOf(given, asked) !== form) return { ok: true, text: finished(given), changed: true };
-  const text = finished(keepAnswers(current, withLogOf(current, given)));
-  if (sameWords(current, text)) return { ok: true, text: current, changed: false };
+  if (formOf(given, asked) !== form) return { ok: true, text: finished(given) };
+  const text = finished(keepAnswers(current, given));
+  if (sameWords(current, text)) return { ok: true, text: current };
   // A better claim that the issue is done may cite other or less evidence.
   const losses = sectionLosses(current, text, { named: form === asked ? named : null, form });
   if (losses.length > 0) return { ok: false, reason: `the revision loses text of the draft: ${losses.join('; ')}` };
-  return { ok: true, text, changed: true };
+  return { ok: true, text };
 }
 
 /** Whether a reply says explicitly that the draft stays the same, or only disputes findings. */
@@ -58,13 +55,6 @@ export function saysNoChange(reply: string): boolean {
   const text = normaliseText(reply).trim();
   if (/^ {0,3}#/m.test(text)) return false;
   return disputesIn(text).length > 0 || (text.length <= 600 && NO_CHANGE.test(text) && !UNABLE.test(text));
-}
-
-/** Restores the review log if the drafter left it out, because the program writes it. */
-function withLogOf(draft: string, revised: string): string {
-  if (/^ {0,3}#.*review log/im.test(revised)) return revised;
-  const log = reviewLogOf(draft);
-  return log ? `${revised.trimEnd()}\n\n${draft.slice(log.start, log.end)}` : revised;
 }
 
 /** Ignores padding of tables, blank lines and wrapping. */
