@@ -147,12 +147,12 @@ function lastRecord(folder: string, inside: string, workflow: WorkflowName): { p
   for (const { name } of finals) {
     const path = join(folder, name);
     const text = readText(path, inside) ?? '';
+    const [, status] = /^status: ([\w-]+)$/m.exec(text) ?? [];
     // An implementation ends on its branch: an approved document in the lineage is not its result.
-    if (workflow === 'implement' && !/^status: (?:dropped|already-done)$/m.test(text)) continue;
+    if (status === 'approved' && workflow !== 'implement') return null;
+    if (status !== 'dropped' && status !== 'already-done') continue;
     const { header } = readHeader(text);
-    const isRecord = header.status === 'dropped' || header.status === 'already-done';
-    if (isRecord && header.workflow === workflow) return { path, header };
-    if (header.status === 'approved' && workflow !== 'implement') return null;
+    if (header.workflow === workflow) return { path, header };
   }
   return null;
 }
