@@ -78,14 +78,17 @@ export async function findTests(
   const tests = paths.filter(isRunnableTest);
   const meant = settings.command === null ? (tests.length > 0 ? tests : paths) : [];
   const found = new Map<string, FoundTests>();
-  for (const folder of new Set(meant.map((path) => posix.dirname(posix.normalize(path))))) {
-    const own = await testsAround(files, folder, top, settings);
+  for (const inside of new Set(meant.map((path) => posix.dirname(posix.normalize(path))))) {
+    // The innermost package below the top whose tests are understood.
+    let own: FoundTests | null = null;
+    for (let folder = inside; own === null && folder !== '.' && folder !== '/'; folder = posix.dirname(folder))
+      own = await testsOfPackage(files, folder, top, settings);
     // A file outside every package is tested from the top, and that run includes the packages.
     if (own === null) return [await testsAtTop(files, top, settings, directory)];
     found.set(own.folder, own);
   }
-  const [first, ...others] = found.values();
-  return first === undefined ? [await testsAtTop(files, top, settings, directory)] : [first, ...others];
+  const [first = await testsAtTop(files, top, settings, directory), ...others] = found.values();
+  return [first, ...others];
 }
 
 /** The folders in which `findTests` finds the tests of these files; the top if they are not understood. */
@@ -100,20 +103,6 @@ export async function testFolders(
     undetectedIn(error);
     return [''];
   }
-}
-
-/** The innermost package below the top that contains the folder and whose tests are understood. */
-async function testsAround(
-  files: ProjectFiles,
-  inside: string,
-  top: Project,
-  settings: TestSettings,
-): Promise<FoundTests | null> {
-  for (let folder = inside; folder !== '.' && folder !== '/'; folder = posix.dirname(folder)) {
-    const found = await testsOfPackage(files, folder, top, settings);
-    if (found !== null) return found;
-  }
-  return null;
 }
 
 /** The packages of a monorepo whose tests are understood, at most two folders deep. For `agentos doctor`. */
@@ -166,9 +155,8 @@ async function testsOfPackage(
   // With several candidate scripts, there is no telling which one is meant.
   if (found.length > 0) return started.length === 1 ? (started[0] ?? null) : null;
   // A JavaScript package without a test script is tested from a folder above it.
-  const runner = project.packageJson === null ? runnerOf(project) : null;
-  if (runner === null || typeof runner === 'string' || !isWanted(runner.name)) return null;
-  return { name: runner.name, folder, written: null };
+  const runner = project.packageJson === null ? runnerOf(project).runner : null;
+  return runner !== null && isWanted(runner.name) ? { name: runner.name, folder, written: null } : null;
 }
 
 async function isPackage(files: ProjectFiles, folder: string): Promise<boolean> {
@@ -215,8 +203,8 @@ async function testsAtTop(
   if (settings.command !== null) {
     const { command } = settings;
     const script = await written(command, scripts, files);
-    const found = runnerOf(project);
-    const hidden = found !== null && typeof found !== 'string' && found.worksHidden === true ? found.name : null;
+    const { runner } = runnerOf(project);
+    const hidden = runner?.worksHidden === true ? runner.name : null;
     const name = settings.runner ?? runnerIn(script) ?? runnerOfReport(settings.report) ?? hidden;
     if (name === null) throw undetected(command, null);
     return { name, folder, written: { command, script } };
@@ -231,9 +219,9 @@ async function testsAtTop(
   }
   if (isAny) throw undetected(null, null);
   if (settings.runner !== null) return { name: settings.runner, folder, written: null };
-  const found = runnerOf(project);
-  if (found === null || typeof found === 'string') throw undetected(null, found);
-  return { name: found.name, folder, written: null };
+  const { runner, other } = runnerOf(project);
+  if (runner === null) throw undetected(null, other);
+  return { name: runner.name, folder, written: null };
 }
 
 /** The `tests-undetected` problem of an error; rethrows any other error. */
@@ -268,17 +256,14 @@ const OTHER_RUNNERS: readonly (readonly [runner: string, packages: readonly stri
   ['nox', [], /^noxfile\.py$/],
 ];
 
-/** The runner that the project's files point to, or the name of an unsupported one. */
-function runnerOf(project: Project): Runner | string | null {
-  const [other] =
+/** The runner that the project's files point to; `other`: the name of one that is not supported. */
+function runnerOf(project: Project): { runner: Runner | null; other: string | null } {
+  const [other = null] =
     OTHER_RUNNERS.find(
       ([, packages, configuration]) =>
         dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
     ) ?? [];
-  return (
-    RUNNERS.find((runner) => runner.sign?.(project)) ??
-    other ??
-    RUNNERS.find((runner) => runner.signOfLanguage?.(project)) ??
-    null
-  );
+  const named = RUNNERS.find((runner) => runner.sign?.(project));
+  const usual = other === null ? RUNNERS.find((runner) => runner.signOfLanguage?.(project)) : undefined;
+  return { runner: named ?? usual ?? null, other };
 }
