@@ -19,16 +19,9 @@ import {
   type WrittenFiles,
   watchWritten,
 } from './reports/report.ts';
-import type { Ask, Runner, RunOutput, RunPlace, RunWish } from './runner.ts';
+import type { Ask, Runner, RunOutput, RunPlace } from './runner.ts';
 import { testScript } from './runners.ts';
-import {
-  type CallChange,
-  type RunnerCall,
-  runsHere,
-  type TestScript,
-  withCallReached,
-  withCallsChanged,
-} from './script.ts';
+import { type CallChange, type RunnerCall, runsHere, withCallReached, withCallsChanged } from './script.ts';
 
 /** How the tests of a worktree run, whatever the package. */
 export interface SuiteOptions extends Pick<ProgramOptions, 'mask'> {
@@ -126,14 +119,6 @@ async function runOnce(
   const { settings } = options;
   const { runner, script, folder, build } = tests;
   const directory = join(options.directory, folder);
-  const place: RunPlace = {
-    worktree: directory,
-    pathInWorktree: createPathInWorktree(directory),
-    env: tests.env,
-    folder: scratch,
-    caches: join(options.scratch, 'caches'),
-    report: report === null ? null : async () => await report.texts(),
-  };
   const sandbox = await options.sandbox?.({
     worktree: options.directory,
     may: 'write',
@@ -150,10 +135,20 @@ async function runOnce(
 
   const chosen = wish.files?.map((file) => posix.relative(folder, posix.normalize(file)));
   const selected = testScript(selectedScript(runner, script, chosen));
-  const asked = { coverage: wish.coverage === true && lcov === null, ask: asking(tests.env) };
-  const set = await runner.environment?.(selected, place, asked);
+  const place: RunPlace = {
+    script: selected,
+    worktree: directory,
+    pathInWorktree: createPathInWorktree(directory),
+    env: tests.env,
+    folder: scratch,
+    caches: join(options.scratch, 'caches'),
+    report: report === null ? null : async () => await report.texts(),
+    coverage: wish.coverage === true && lcov === null,
+    ask: asking(tests.env),
+  };
+  const set = await runner.environment?.(place);
   const env = { ...tests.env, ...set?.env };
-  const changes = await callChanges(selected, runner, place, asked);
+  const changes = await callChanges(runner, place);
   const changed = withCallsChanged(selected.text, changes);
 
   const tail = createOutputKeeper();
@@ -176,13 +171,13 @@ async function runOnce(
   const ended = { ...program.ended, exitCode };
   const piped = await textsIn(scratch, PIPED);
   const stdout = piped.length === 0 ? program.output.stdout : piped.join('\n');
-  const read = await runner.read(place, { ...program.output, stdout, exitCode }, selected, asking(env));
+  const read = await runner.read({ ...place, ask: asking(env) }, { ...program.output, stdout, exitCode });
   const found = built === null || built.output.exitCode === 0 ? read : withFailedBuild(read, `${build}:`, built.output);
   const lcovTexts = wish.coverage === true && lcov !== null ? await lcov.texts() : [];
   const coverage =
     lcovTexts.length > 0
       ? parseLcov(lcovTexts.join('\n'), place.pathInWorktree)
-      : asked.coverage
+      : place.coverage
         ? (found?.coverage ?? null)
         : null;
   // Some compilers print paths relative to the repository's top, wherever they run.
@@ -215,17 +210,12 @@ function withFailedBuild(read: Reading | null, heading: string, { stdout, stderr
  * must not keep the others from running. Output that is piped into a formatter is copied, because the formatter's own output
  * can't be read.
  */
-async function callChanges(
-  { calls }: TestScript,
-  runner: Runner,
-  place: RunPlace,
-  wish: RunWish,
-): Promise<ReadonlyMap<RunnerCall, CallChange>> {
-  const own = calls.filter(({ runner: name }) => name === runner.name);
+async function callChanges(runner: Runner, place: RunPlace): Promise<ReadonlyMap<RunnerCall, CallChange>> {
+  const own = place.script.calls.filter(({ runner: name }) => name === runner.name);
   const several = own.length < 2 ? {} : { onFailure: `echo $? >> ${shellWord(join(place.folder, EXIT_CODES))}` };
   const changed = own.map(async (call, index): Promise<[RunnerCall, CallChange]> => {
     const copied = runner.readsStdout === true ? { copy: join(place.folder, `piped-${index}.out`) } : {};
-    return [call, { ...(await runner.change?.(call, index, place, wish)), ...several, ...copied }];
+    return [call, { ...(await runner.change?.(call, index, place)), ...several, ...copied }];
   });
   return new Map(await Promise.all(changed));
 }

@@ -3,8 +3,10 @@ import type { Project } from './project.ts';
 import type { PathInWorktree, Reading } from './reports/report.ts';
 import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
 
-/** Where a run happens and where its report goes. */
+/** One run of a script, as a runner sees it. */
 export interface RunPlace {
+  /** Restricted to the chosen files. */
+  script: TestScript;
   /** The working directory of the command: the worktree or one of its packages. All paths are relative to it. */
   worktree: string;
   pathInWorktree: PathInWorktree;
@@ -15,10 +17,7 @@ export interface RunPlace {
   caches: string;
   /** Reads the report files that this run wrote; null if no report path is configured. */
   report: (() => Promise<string[]>) | null;
-}
-
-/** What a run is asked for. */
-export interface RunWish {
+  /** Wanted. */
   coverage: boolean;
   ask: Ask;
 }
@@ -64,15 +63,11 @@ export interface Runner {
   /** Restricts a call to some test files; null: it can't, so all tests run. */
   select?(call: RunnerCall, files: readonly string[]): CallChange | null;
   /** Makes a call write its report; `index` separates the reports of several calls. */
-  change?(call: RunnerCall, index: number, place: RunPlace, wish: RunWish): CallChange | Promise<CallChange>;
+  change?(call: RunnerCall, index: number, run: RunPlace): CallChange | Promise<CallChange>;
   /** The variables of a run. `measures`: they make the runner measure coverage. */
-  environment?(
-    script: TestScript,
-    place: RunPlace,
-    wish: RunWish,
-  ): Promise<{ env: Readonly<Record<string, string>>; measures?: boolean }>;
+  environment?(run: RunPlace): Promise<{ env: Readonly<Record<string, string>>; measures?: boolean }>;
   /** Null: no report. */
-  read(place: RunPlace, output: RunOutput, script: TestScript, ask: Ask): Promise<Reading | null>;
+  read(run: RunPlace, output: RunOutput): Promise<Reading | null>;
   /** The readable text of an output line; null: hide the line. If absent, all lines are shown unchanged. */
   line?(line: string): string | null;
   /**

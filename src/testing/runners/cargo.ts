@@ -39,14 +39,14 @@ export const cargo: Runner = {
   },
 
   change: (call) => ({ remove: optionsMatching(call, /^--no-fail-fast$/), first: ['--no-fail-fast'] }),
-  environment: async (_, { env, caches }) => ({
+  environment: async ({ env, caches }) => ({
     env: {
       CARGO_TERM_COLOR: 'never',
       CARGO_TARGET_DIR: env.CARGO_TARGET_DIR ?? join(caches, 'cargo-target'),
     },
   }),
 
-  async read({ worktree }, output, script, ask) {
+  async read({ worktree, script, ask }, output) {
     const exclude = (path: string): boolean => /^(target|node_modules|\.git|\.agentos)$/.test(posix.basename(path));
     const sources: string[] = [];
     for await (const path of glob('**/*.rs', { cwd: worktree, exclude })) sources.push(path);

@@ -46,7 +46,7 @@ export const go: Runner = {
     return { remove: plainArguments(call, FLAGS), last };
   },
 
-  change(call, index, { folder }, { coverage }) {
+  change(call, index, { folder, coverage }) {
     const unlessGiven = (option: RegExp, ours: string): string[] =>
       optionsMatching(call, option).length > 0 ? [] : [ours];
     const profile = `-coverprofile=${join(folder, `profile-${index}.out`)}`;
@@ -60,7 +60,7 @@ export const go: Runner = {
     };
   },
 
-  async environment({ calls }, { worktree, env }) {
+  async environment({ script: { calls }, worktree, env }) {
     // Ignore a workspace file in a folder above the worktree.
     const isOutside = env.GOWORK === undefined && !existsSync(join(worktree, 'go.work'));
     // If a script such as make hides the command, the variable still reaches it.

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { writeReporter } from '../reports/lines.ts';
 import type { PathInWorktree, Reading } from '../reports/report.ts';
 import type { Runner, RunOutput, RunPlace } from '../runner.ts';
-import { type Edit, edited, optionsMatching, shellCommands, type TestScript } from '../script.ts';
+import { type Edit, edited, optionsMatching, shellCommands } from '../script.ts';
 import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
 
 const NODE = /^(node|nodejs|tsx)$/;
@@ -20,7 +20,8 @@ export const node: Runner = {
   headAt: (names, at) => (NODE.test(names[at] ?? '') && startedBy(names, at).isTest ? at : null),
   select: (call, files) => namedTests(call, files, FLAGS),
 
-  async change(call, index, place, { coverage }) {
+  async change(call, index, place) {
+    const { coverage } = place;
     const reporter = await writeReporter(place, index, 'mjs', NODE_REPORTER);
     const reporters = [
       ['spec', 'stdout'],
@@ -41,9 +42,9 @@ export const node: Runner = {
   read: readNode,
 };
 
-async function readNode(place: RunPlace, output: RunOutput, script: TestScript): Promise<Reading | null> {
+async function readNode(place: RunPlace, output: RunOutput): Promise<Reading | null> {
   // With it, Node 20 exits without waiting for its reporters.
-  const mayLackEnd = script.text.includes('--test-force-exit');
+  const mayLackEnd = place.script.text.includes('--test-force-exit');
   return await readLines(place, output, { fileOf: createSourceOf(place), mayLackEnd });
 }
 

@@ -461,21 +461,24 @@ test.each(CASES)(
     for (const [path, text] of Object.entries(texts)) await write(join(root, path), text);
     for (const [path, text] of Object.entries(reports)) await write(join(folder, path), filled(text));
     const place = {
+      script: testScript(command),
       worktree: root,
       pathInWorktree: createPathInWorktree(root),
       env: {},
       folder,
       caches: folder,
       report: runner.writes === undefined ? null : async () => Object.values(reports).map(filled),
+      coverage: false,
+      ask: () => {
+        throw new Error('nothing is asked');
+      },
     };
     const printed = {
       stdout: filled(output.stdout ?? ''),
       stderr: filled(output.stderr ?? ''),
       exitCode: output.exitCode ?? 1,
     };
-    const found = await runner.read(place, printed, testScript(command), () => {
-      throw new Error('nothing is asked');
-    });
+    const found = await runner.read(place, printed);
     const changes = { added: [added ?? 'src/mul.js'], modified: [] };
     const brief = [
       ...(found?.cases ?? []).map(({ file, name: test, outcome }) => `${outcome} ${file}: ${test}`),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPathInWorktree, type Reading } from '../reports/report.ts';
-import type { Runner } from '../runner.ts';
+import type { Runner, RunPlace } from '../runner.ts';
 import { testScript } from '../runners.ts';
 import { node } from './node.ts';
 import { jest, vitest } from './own-reporters.ts';
@@ -24,11 +24,20 @@ async function reported(runner: Runner, script: string, use: (reporter: string) 
   const folder = join(root, '.run');
   await mkdir(folder);
   const pathInWorktree = createPathInWorktree(root);
-  const place = { worktree: root, pathInWorktree, env: {}, folder, caches: folder, report: null };
-  const ask = async () => ({ stdout: '', stderr: '', exitCode: 0 });
-  for (const call of testScript(script).calls) await runner.change?.(call, 0, place, { coverage: false, ask });
+  const place: RunPlace = {
+    script: testScript(script),
+    worktree: root,
+    pathInWorktree,
+    env: {},
+    folder,
+    caches: folder,
+    report: null,
+    coverage: false,
+    ask: async () => ({ stdout: '', stderr: '', exitCode: 0 }),
+  };
+  for (const call of place.script.calls) await runner.change?.(call, 0, place);
   await use(join(folder, `reporter-0.${runner === jest ? 'cjs' : 'mjs'}`));
-  return brief(await runner.read(place, { stdout: '', stderr: '', exitCode: 1 }, testScript(script), ask));
+  return brief(await runner.read(place, { stdout: '', stderr: '', exitCode: 1 }));
 }
 
 function brief(report: Reading | null): string[] {

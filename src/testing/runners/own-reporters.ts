@@ -26,12 +26,12 @@ export const vitest: Runner = {
 
   select: (call, files) => chosenTests(call, files, VITEST_FLAGS),
 
-  async change(call, index, place, { coverage }) {
+  async change(call, index, place) {
     // Keep caches out of the worktree.
     const isCaching = ((await installedMajor(place.worktree, 'vitest')) ?? 0) >= 5;
     const caches = isCaching ? [`--fsModuleCachePath=${join(place.caches, 'vitest')}`, '--no-cache'] : [];
     const verb = call.words[call.head];
-    const measuring = coverage ? await coverageArguments(place, index) : [];
+    const measuring = place.coverage ? await coverageArguments(place, index) : [];
     const isWatching = verb?.text === 'watch' || verb?.text === 'dev';
     return {
       measures: measuring.length > 0,
@@ -142,12 +142,12 @@ export const jest: Runner = {
     return chosen === null ? null : { ...chosen, last: ['--runTestsByPath', ...files] };
   },
 
-  change: async (call, index, place, { coverage }) => ({
-    measures: coverage,
+  change: async (call, index, place) => ({
+    measures: place.coverage,
     remove: optionsMatching(call, JEST_OURS, JEST_VALUES),
     // An option that takes a list would swallow the files after it, so the last option must not take one.
     first: [
-      ...(coverage
+      ...(place.coverage
         ? [
             '--coverageReporters=lcovonly',
             `--coverageDirectory=${join(place.folder, `coverage-${index}`)}`,
@@ -268,9 +268,9 @@ export const uvu: Runner = {
 
   change: async (_, index, place) => ({ last: ['-r', await writeReporter(place, index, 'cjs', UVU_HOOK)] }),
 
-  async read(place, output, script) {
+  async read(place, output) {
     // uvu prints paths relative to the folder it is given.
-    const folders = script.calls.flatMap(({ words, head }) => words.slice(head + 1).map(({ text }) => text));
+    const folders = place.script.calls.flatMap(({ words, head }) => words.slice(head + 1).map(({ text }) => text));
     const fileOf = (path: string): string | null => {
       const places = ['', 'test', 'tests', ...folders].map((folder) => posix.join(folder, path));
       const found = places.find((file) => existsSync(join(place.worktree, file)));

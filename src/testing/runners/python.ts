@@ -8,8 +8,8 @@ import { hasFile, type Project } from '../project.ts';
 import { junitReports } from '../reports/junit.ts';
 import { linesIn } from '../reports/lines.ts';
 import { lcovIn, loadMessage, type Reading, textsIn } from '../reports/report.ts';
-import type { Ask, Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
-import { plainArguments, type TestScript } from '../script.ts';
+import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
+import { plainArguments } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
 
 const PYTEST = /\bpytest\b|\bpy\.test\b/;
@@ -45,14 +45,14 @@ export const pytest: Runner = {
     return chosen.length === 0 ? null : { remove: plainArguments(call, FLAGS), last: chosen };
   },
 
-  async environment(script, place, { coverage, ask }) {
+  async environment(place) {
     const options = [
       `--junitxml=${join(place.folder, 'report.xml')}`,
       '--override-ini=junit_family=xunit1',
       `--override-ini=cache_dir=${join(place.caches, 'pytest')}`,
       '--continue-on-collection-errors',
     ];
-    const measures = coverage && (await knowsCoverage(script, ask));
+    const measures = place.coverage && (await knowsCoverage(place));
     if (measures) options.push('--cov=.', `--cov-report=lcov:${join(place.folder, 'coverage.info')}`);
     const given = place.env.PYTEST_ADDOPTS ?? '';
     return {
@@ -85,7 +85,7 @@ function conftestFailure(output: RunOutput, place: RunPlace): Reading | null {
   return { cases: [], loadFailures: [{ file: place.pathInWorktree(file), message: loadMessage(text) }] };
 }
 
-async function knowsCoverage({ text, calls }: TestScript, ask: Ask): Promise<boolean> {
+async function knowsCoverage({ script: { text, calls }, ask }: RunPlace): Promise<boolean> {
   const call = calls.find(({ runner }) => runner === 'pytest');
   const [first] = call?.words ?? [];
   const head = call?.words[call.head];

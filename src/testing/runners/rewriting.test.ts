@@ -28,18 +28,18 @@ afterAll(async () => {
 async function instrumented(runner: Runner, script: string, coverage = false): Promise<string> {
   const own = await mkdtemp(join(folder, 'run-'));
   const place: RunPlace = {
+    script: testScript(script),
     worktree: folder,
     pathInWorktree: (path) => path,
     env: {},
     folder: own,
     caches: '/caches',
     report: null,
+    coverage,
+    ask: async () => ({ stdout: '', stderr: '', exitCode: 0 }),
   };
-  const ask = async () => ({ stdout: '', stderr: '', exitCode: 0 });
   const calls = testScript(script).calls.filter(({ runner: name }) => name === runner.name);
-  const changes = calls.map(
-    async (call, index) => [call, (await runner.change?.(call, index, place, { coverage, ask })) ?? {}] as const,
-  );
+  const changes = calls.map(async (call, index) => [call, (await runner.change?.(call, index, place)) ?? {}] as const);
   return withCallsChanged(script, new Map(await Promise.all(changes))).replaceAll(own, '$R');
 }
 

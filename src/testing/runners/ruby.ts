@@ -28,7 +28,7 @@ export const rspec: Runner = {
     return { remove: plainArguments(call, /^(-[cbw]|--(color|no-color|backtrace|profile|fail-fast))$/), last: files };
   },
 
-  async environment(_, { folder, env }) {
+  async environment({ folder, env }) {
     const formatter = join(folder, 'agentos_formatter.rb');
     await writeFile(formatter, RSPEC_FORMATTER, { flag: 'wx' });
     const out = ['--format', 'AgentosFormatter', '--out', join(folder, 'report.lines')];
@@ -72,7 +72,7 @@ function classes(name: 'minitest' | 'test-unit', words: RegExp, task: RegExp): R
     },
 
     /** A preloaded hook, because Minitest 6 no longer discovers plugins and many projects turn discovery off. */
-    async environment(_, { folder, env }) {
+    async environment({ folder, env }) {
       await writeFile(join(folder, 'agentos_hook.rb'), CLASSES_HOOK, { flag: 'wx' });
       const RUBYLIB = [folder, env.RUBYLIB ?? ''].filter((part) => part !== '').join(delimiter);
       return { env: { RUBYLIB, RUBYOPT: `${env.RUBYOPT ?? ''} -ragentos_hook`.trim() } };

@@ -8,7 +8,7 @@ import { fileOfWorktree } from '../reports/junit.ts';
 import { loadMessage, type Reading, together } from '../reports/report.ts';
 import { parseTap } from '../reports/tap.ts';
 import type { Runner, RunPlace } from '../runner.ts';
-import { optionsMatching, type RunnerCall, type TestScript } from '../script.ts';
+import { optionsMatching, type RunnerCall } from '../script.ts';
 import { isInTestFolder, isTestOf } from '../test-files.ts';
 import { packaged, withPrintedErrors } from './javascript.ts';
 import { completed } from './junit.ts';
@@ -40,7 +40,8 @@ export const tap: Runner = {
     };
   },
 
-  async read(place, output, { calls }) {
+  async read(place, output) {
+    const { calls } = place.script;
     const texts = place.report === null ? [output.stdout] : await place.report();
     const readings = texts.map((text) => parseTap(text, (name) => fileNamed(name, place), calls.some(isTape)));
     const reading = together(readings);
@@ -105,9 +106,9 @@ export const ava: Runner = {
     first: ['--tap'],
   }),
 
-  async read(place, output, script) {
+  async read(place, output) {
     const tap = parseTap(output.stdout, () => null);
-    const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place, script), place);
+    const reading = tap === null ? null : withFiles(withoutCrashes(tap), await testFiles(place), place);
     return withPrintedErrors(reading, output, place.pathInWorktree);
   },
 };
@@ -137,7 +138,7 @@ function withoutCrashes({ cases }: Reading): Reading {
 }
 
 /** The files given as arguments, or else all files that may be tests. */
-async function testFiles({ worktree }: RunPlace, { calls }: TestScript): Promise<string[]> {
+async function testFiles({ worktree, script: { calls } }: RunPlace): Promise<string[]> {
   const words = calls.flatMap((call) => call.words.slice(call.head + 1).map(({ text }) => text.replace(/^\.\//, '')));
   const given = words.filter((word) => /\.[cm]?[jt]sx?$/.test(word) && existsSync(join(worktree, word)));
   if (given.length > 0) return given;
