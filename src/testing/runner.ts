@@ -38,8 +38,8 @@ export interface Changes {
 }
 
 /**
- * Everything specific to one test runner. To add a runner: a file with such an object, a line in `runners.ts`, and its name
- * in the configuration's schema. A missing method means that the runner can't be detected, started or restricted.
+ * Everything specific to one test runner. To add a runner: such an object in the file of its kind, a line in `runners.ts`, and
+ * its name in the configuration's schema. A missing method means that the runner can't be detected, started or restricted.
  */
 export interface Runner {
   readonly name: RunnerName;
