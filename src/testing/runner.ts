@@ -1,4 +1,4 @@
-import type { LoadFailure, RunnerName } from './port.ts';
+import type { RunnerName } from './port.ts';
 import type { Project } from './project.ts';
 import type { PathInWorktree, Reading } from './reports/report.ts';
 import type { CallChange, HeadAt, RunnerCall, TestScript } from './script.ts';
@@ -70,9 +70,4 @@ export interface Runner {
   read(run: RunPlace, output: RunOutput): Promise<Reading | null>;
   /** The readable text of an output line; null: hide the line. If absent, all lines are shown unchanged. */
   line?(line: string): string | null;
-  /**
-   * Whether the tests fail to load only because a file that the LLD adds, or a name in a file that it modifies, doesn't
-   * exist yet; null: not an error of this runner's language.
-   */
-  isMissingCode?(failure: LoadFailure, changes: Changes, worktree: string): boolean | null;
 }

@@ -16,7 +16,6 @@ export const cargo: Runner = {
   // Cargo prints target names on stderr and their results on stdout; the order of both is needed.
   mergesStreams: true,
   leaves: ['Cargo.lock'],
-  isMissingCode: isRustMissing,
   sign: (project) => hasFile(project, /^Cargo\.toml$/),
   usualCommand: async (_, { texts }) =>
     /^\[workspace\]/m.test(texts['Cargo.toml']) ? 'cargo test --workspace' : 'cargo test',
@@ -168,7 +167,7 @@ function failureMessages(lines: readonly string[]): Map<string, string> {
 /** Error codes for unresolved names: imports, modules, functions, methods, types, traits, structs, fields. */
 const NOT_FOUND = new Set(['E0432', 'E0433', 'E0425', 'E0583', 'E0599', 'E0412', 'E0405', 'E0422', 'E0560', 'E0609']);
 
-function isRustMissing({ message }: LoadFailure, changes: Changes): boolean | null {
+export function isRustMissing({ message }: LoadFailure, changes: Changes): boolean | null {
   if (!/^error(\[E\d+\])?: .*\n(?:.*\n)?\s*--> .+\.rs:\d+/m.test(message)) return null;
   const isProduct = (path: string): boolean => path.endsWith('.rs') && !isInTests(path);
   if (![...changes.added, ...changes.modified].some(isProduct)) return false;

@@ -46,7 +46,6 @@ function jvm(
 ) {
   return {
     name,
-    isMissingCode: isJvmMissing,
     sign: (project: Project) => hasFile(project, manifest),
     usualCommand: async (directory: string) =>
       existsSync(join(directory, wrapper)) ? `./${wrapper} test` : `${program} test`,
@@ -78,7 +77,7 @@ const JVM_ERROR =
 const JVM_NOT_FOUND =
   /cannot find symbol|package \S+ does not exist|unresolved reference|unable to resolve class|not found: (?:type|value)/i;
 
-function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
+export function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!/\.(java|kt|groovy|scala)$/.test(file ?? '')) return null;
   // Continuation lines name the symbol and its location; a package as location says nothing, as it can hold any name.
   const errors: string[] = [];
@@ -92,7 +91,6 @@ function isJvmMissing({ file, message }: LoadFailure, changes: Changes): boolean
 
 export const dotnet: Runner = {
   name: 'dotnet',
-  isMissingCode: isDotnetMissing,
   sign: (project) => hasFile(project, /\.(slnx?|[cf]sproj|vbproj)$/),
   usualCommand: async () => 'dotnet test',
   headAt: (names, at) => (names[at] === 'dotnet' && names[at + 1] === 'test' ? at + 1 : null),
@@ -122,7 +120,7 @@ const DOTNET_ERROR = /^\s*(?<path>\S[^(]*\.(?:cs|fs|vb))\(\d+,\d+\): error /;
 /** Compiler errors for an unknown type, name, member or namespace; FS0039 is F#'s for any of them. */
 const DOTNET_NOT_FOUND = /\b(?:CS0246|CS0103|CS0117|CS0234|CS1061|CS0400|CS0426|FS0039)\b/;
 
-function isDotnetMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
+export function isDotnetMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!/\.(cs|fs|vb)$/.test(file ?? '')) return null;
   const errors = message.split('\n').flatMap((line) => {
     const found = DOTNET_ERROR.exec(line);

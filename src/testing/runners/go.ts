@@ -24,7 +24,6 @@ export const go: Runner = {
   name: 'go',
   worksHidden: true,
   readsStdout: true,
-  isMissingCode: isGoMissing,
   sign: (project) => hasFile(project, /^go\.(mod|work)$/),
 
   async usualCommand(_, project) {
@@ -194,7 +193,7 @@ const MISSING_NAME: readonly RegExp[] = [
 ];
 
 /** Every error has to be about a name or a package that a changed file could define. */
-function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
+export function isGoMissing({ message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!/^(?:vet: )?\S+\.go:\d+|\bno non-test Go files in /m.test(message)) return null;
   const isProduct = (path: string): boolean => path.endsWith('.go') && !path.endsWith('_test.go');
   const added = new Set(changes.added.filter(isProduct).map((path) => posix.dirname(path)));

@@ -155,7 +155,7 @@ function printedErrors(text: string, pathInWorktree: PathInWorktree): Map<string
 
 /**
  * The common parts of a runner that is an npm package: detected by the package or its configuration, started by its name,
- * with test files as arguments. `flags` are its options without a value.
+ * with test files as arguments, read from a reporter of ours. `flags` are its options without a value.
  */
 export function packaged(
   name: RunnerName,
@@ -165,12 +165,12 @@ export function packaged(
   const { packages = [name], configuration, programs = [] } = more;
   return {
     name,
-    isMissingCode: isJavaScriptMissing,
     sign: (project: Project) =>
       dependsOn(project, packages) || (configuration !== undefined && hasFile(project, configuration)),
     usualCommand: async () => name,
     headAt: programNamed(name, `${name}.js`, ...programs),
     select: (call, files) => namedTests(call, files, flags),
+    read: (place, output) => readLines(place, output),
   } satisfies Partial<Runner>;
 }
 

@@ -7,7 +7,7 @@ import { createPathInWorktree, loadMessage, type Reading, textsIn, withUnexplain
 import type { Changes, Runner, RunOutput, RunPlace } from '../runner.ts';
 import { optionsMatching, plainArguments, programNamed } from '../script.ts';
 import { isTestOf } from '../test-files.ts';
-import { chosenTests, isJavaScriptMissing, saysWhy, withPrintedErrors } from './javascript.ts';
+import { chosenTests, saysWhy, withPrintedErrors } from './javascript.ts';
 
 /** For any command that writes JUnit XML. */
 export const junit: Runner = {
@@ -43,7 +43,6 @@ export function completed(reading: Reading | null, place: RunPlace, output: RunO
 /** Its report omits files that can't be loaded. */
 export const bun: Runner = {
   name: 'bun',
-  isMissingCode: isJavaScriptMissing,
   sign: (project) => /['"]bun:test['"]/.test(project.samples) || hasFile(project, /^bunfig\.toml$/),
   usualCommand: async () => 'bun test',
   headAt: (names, at) => (names[at] === 'bun' && names[at + 1] === 'test' ? at + 1 : null),
@@ -67,7 +66,6 @@ export const bun: Runner = {
 
 export const phpunit: Runner = {
   name: 'phpunit',
-  isMissingCode: isPhpMissing,
   sign: (project) =>
     hasFile(project, /^phpunit\.xml(\.dist)?$/) || project.texts['composer.json'].includes('"phpunit/phpunit"'),
   usualCommand: async (directory) =>
@@ -103,7 +101,7 @@ function fatalError({ stdout, stderr }: RunOutput, { pathInWorktree }: RunPlace)
   return { file: pathInWorktree(file), message: loadMessage(text.slice(found.index)) };
 }
 
-function isPhpMissing({ file, message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
+export function isPhpMissing({ file, message }: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!file?.endsWith('.php') && !FATAL.test(message)) return null;
   const required = /Failed opening required ["']([^"']+)["']/.exec(message)?.[1];
   const path = required === undefined ? null : createPathInWorktree(worktree)(required);

@@ -5,7 +5,7 @@ import { writeReporter } from '../reports/lines.ts';
 import type { PathInWorktree, Reading } from '../reports/report.ts';
 import type { Runner, RunOutput, RunPlace } from '../runner.ts';
 import { type Edit, edited, optionsMatching, shellCommands } from '../script.ts';
-import { FROM_TYPESCRIPT, isJavaScriptMissing, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
+import { FROM_TYPESCRIPT, namedTests, packaged, readLines, specifiersOf } from './javascript.ts';
 
 const NODE = /^(node|nodejs|tsx)$/;
 const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-source-maps|no-warnings)$/;
@@ -13,7 +13,6 @@ const FLAGS = /^--(test|test-only|test-force-exit|experimental-[\w-]+|enable-sou
 /** Node's own runner. */
 export const node: Runner = {
   name: 'node',
-  isMissingCode: isJavaScriptMissing,
   // A package.json alone is not a sign; imports in tests are.
   sign: ({ samples }) => /['"]node:test['"]/.test(samples),
   usualCommand: async () => 'node --test',

@@ -49,7 +49,6 @@ export const vitest: Runner = {
   },
 
   environment: async () => ({ env: { CI: '1' } }),
-  read: (place, output) => readLines(place, output),
 };
 
 async function coverageArguments(place: RunPlace, index: number): Promise<string[]> {
@@ -163,7 +162,6 @@ export const jest: Runner = {
     ],
   }),
   environment: async () => ({ env: { CI: '1' } }),
-  read: (place, output) => readLines(place, output),
 };
 
 /** Runs inside the user's Jest, 24 or later. A test that is expected to fail counts as skipped. */
@@ -192,7 +190,6 @@ export const mocha: Runner = {
     remove: optionsMatching(call, /^(-w|--watch)$/, /^(-R|--reporter|-O|--reporter-options?)(=|$)/),
     first: [`--reporter=${await writeReporter(place, index, 'cjs', MOCHA_REPORTER)}`],
   }),
-  read: (place, output) => readLines(place, output),
 };
 
 /** Runs inside the user's Mocha, any version. */
@@ -217,7 +214,6 @@ export const jasmine: Runner = {
     remove: optionsMatching(call, /^--reporter=/),
     first: [`--reporter=${await writeReporter(place, index, 'cjs', JASMINE_REPORTER)}`],
   }),
-  read: (place, output) => readLines(place, output),
 };
 
 /** Runs inside the user's Jasmine, 3 or later. */

@@ -22,7 +22,6 @@ const FLAGS = /^(-[qvxs]+|--(verbose|quiet|exitfirst|lf|ff|strict-markers))$/;
 export const pytest: Runner = {
   name: 'pytest',
   worksHidden: true,
-  isMissingCode: isPythonMissing,
   usualCommand: pytestCommand,
   headAt: (names, at) => (names[at] === 'pytest' || names[at] === 'py.test' ? at : null),
 
@@ -129,7 +128,7 @@ async function pythonFor(directory: string, env: Environment): Promise<string> {
 /** The last line of a traceback. A heading such as `ImportError while importing` has no colon and doesn't match. */
 const ERROR = /^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Failed)): (.*)$/gm;
 
-function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
+export function isPythonMissing(failure: LoadFailure, changes: Changes, worktree: string): boolean | null {
   if (!failure.file?.endsWith('.py') && !/^(E\s+)?(ModuleNotFoundError|ImportError): /m.test(failure.message))
     return null;
   const errors = [...failure.message.matchAll(ERROR)];
@@ -174,7 +173,6 @@ const COMMAND = /-m unittest\b[^\n"'{}#]*/;
 /** Python's own runner. It writes no report, so a script of ours runs it and writes one. */
 export const unittest: Runner = {
   name: 'unittest',
-  isMissingCode: isPythonMissing,
 
   sign({ texts, samples }) {
     const all = Object.values(texts).join('\n');

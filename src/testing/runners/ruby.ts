@@ -18,7 +18,6 @@ const withBundler = (directory: string, command: string): string =>
 export const rspec: Runner = {
   name: 'rspec',
   worksHidden: true,
-  isMissingCode: isRubyMissing,
   sign: (project) => hasFile(project, /^\.rspec$/) || isIn(project, /\brspec\b|RSpec\./),
   usualCommand: async (directory) => withBundler(directory, 'rspec'),
   headAt: programNamed('rspec'),
@@ -50,7 +49,6 @@ function classes(name: 'minitest' | 'test-unit', words: RegExp, task: RegExp): R
   return {
     name,
     worksHidden: true,
-    isMissingCode: isRubyMissing,
     sign: (project) => isIn(project, words),
 
     async usualCommand(directory, { texts }) {
@@ -95,7 +93,7 @@ async function readRuby({ folder, pathInWorktree }: RunPlace, output: RunOutput)
   return { cases: [], loadFailures: [failure] };
 }
 
-function isRubyMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
+export function isRubyMissing({ file, message }: LoadFailure, changes: Changes): boolean | null {
   if (!file?.endsWith('.rb') && !ERROR.test(message)) return null;
   const required = [...message.matchAll(/cannot load such file -- ([^\s()]+)/g)].map(([, path = '']) => path);
   const constants = [...message.matchAll(/uninitialized constant ([\w:]+)/g)].map(([, name = '']) => name);
