@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { delimiter, dirname, join, posix } from 'node:path';
-import { z } from 'zod';
-import { parseJson } from '../core/json.ts';
+import { fieldsOf, parseJson, textOf } from '../core/json.ts';
 import { manifestText } from '../process/files.ts';
 import { nodeManager } from '../process/setup.ts';
 import { isRunnableTest } from './test-files.ts';
@@ -94,15 +93,6 @@ export function dependsOn({ packageJson }: Project, packages: readonly string[])
   return packages.some((name) => packageJson?.dependencies.has(name));
 }
 
-const texts = z.record(z.string(), z.unknown()).catch({});
-const packageSchema = z.object({
-  scripts: texts,
-  dependencies: texts,
-  devDependencies: texts,
-  packageManager: z.string().optional().catch(undefined),
-  jest: z.unknown().optional(),
-});
-
 export interface PackageJson {
   scripts: Readonly<Record<string, string>>;
   /** All dependencies and dev dependencies; `jest` also if package.json only configures it. */
@@ -113,17 +103,15 @@ export interface PackageJson {
 
 /** Null if it is missing or unreadable. */
 function readPackageJson(text: string): PackageJson | null {
-  const found = packageSchema.safeParse(parseJson(text.replace(/^\uFEFF/, ''))).data;
-  if (found === undefined) return null;
-  const { scripts, dependencies, devDependencies, jest } = found;
+  const whole = parseJson(text.replace(/^\uFEFF/, ''));
+  if (typeof whole !== 'object' || whole === null) return null;
+  const { scripts, dependencies, devDependencies, packageManager, jest } = fieldsOf(whole);
+  const all = { ...fieldsOf(dependencies), ...fieldsOf(devDependencies), ...(jest === undefined ? {} : { jest }) };
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string';
   return {
-    manager: found.packageManager,
-    scripts: Object.fromEntries(
-      Object.entries(scripts).flatMap(([name, script]) => (typeof script === 'string' ? [[name, script]] : [])),
-    ),
-    dependencies: new Set(
-      Object.keys({ ...dependencies, ...devDependencies, ...(jest === undefined ? {} : { jest }) }),
-    ),
+    manager: textOf(packageManager),
+    scripts: Object.fromEntries(Object.entries(fieldsOf(scripts)).filter(isText)),
+    dependencies: new Set(Object.keys(all)),
   };
 }
 
