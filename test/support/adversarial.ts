@@ -32,7 +32,7 @@ import { parseTap } from '../../src/testing/reports/tap.ts';
 import { parseCompileErrors, parseLibtest } from '../../src/testing/runners/cargo.ts';
 import { parseTrx } from '../../src/testing/runners/compiled.ts';
 import { parseGoEvents } from '../../src/testing/runners/go.ts';
-import { typescriptErrors } from '../../src/testing/runners/javascript.ts';
+import { typescriptErrors, withPrintedErrors } from '../../src/testing/runners/javascript.ts';
 import { isMissingCode, testScript } from '../../src/testing/runners.ts';
 import { shellCommands } from '../../src/testing/script.ts';
 import { readReportStatus } from '../../src/verification/report.ts';
@@ -103,6 +103,7 @@ export const READERS: Record<string, (text: string) => unknown> = {
   parseLibtest: (t) => parseLibtest(t, () => null),
   parseCompileErrors: (t) => parseCompileErrors(t.split('\n')),
   typescriptErrors,
+  printedErrors: (t) => withPrintedErrors(null, { stdout: t, stderr: '', exitCode: 1 }, here as never),
   skippedTestLine: (t) => skippedTestLine('a.test.ts', t),
   skippedPy: (t) => skippedTestLine('test_a.py', t),
   isMissingCode: (t) =>
