@@ -4,8 +4,8 @@ import type { Summary } from '../core/summary.ts';
 import type { Database } from '../hub/database.ts';
 import type { Project } from '../run/project.ts';
 import type { RunOptions } from '../run/run.ts';
-import { databaseOf, type PlaceFlags } from './place.ts';
 import { printProblem } from './print.ts';
+import { databaseOf, type PlaceFlags } from './request.ts';
 import { version } from './version.ts';
 
 /*

@@ -40,29 +40,24 @@ const line = (text: string, style: Style = 'plain', from: Level = 'normal'): Lin
 /** The lines of an event, without their prefix. */
 export function linesOf(event: AgentosEvent): Line[] {
   switch (event.type) {
-    case 'run-started':
+    case 'run-started': {
+      const count = `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time`;
       return [
-        line(
-          [
-            `${event.workflow}: ${event.items.length} item(s), ${event.parallel} at a time`,
-            ...modelsOf(event.models),
-          ].join(', '),
-          'dim',
-          'live',
-        ),
+        line([count, ...modelsOf(event.models)].join(', '), 'dim', 'live'),
         line(`run ${event.runId}`, 'dim', 'verbose'),
         ...event.groups.map((group) => line(describeGroup(group), 'dim', 'live')),
       ];
+    }
     case 'warning':
       return [line(event.text, 'yellow', 'quiet')];
-    case 'interrupted':
-      return [
-        line(`${event.signal}: stopping; finished work is kept. A second signal stops at once.`, 'yellow', 'quiet'),
-      ];
-    case 'suspended':
-      return [
-        line(`suspended for ${formatDuration(event.forMs)}; deadlines are extended by that time`, 'yellow', 'quiet'),
-      ];
+    case 'interrupted': {
+      const text = `${event.signal}: stopping; finished work is kept. A second signal stops at once.`;
+      return [line(text, 'yellow', 'quiet')];
+    }
+    case 'suspended': {
+      const text = `suspended for ${formatDuration(event.forMs)}; deadlines are extended by that time`;
+      return [line(text, 'yellow', 'quiet')];
+    }
     case 'key-cooling':
       return [line(`rate limit on ${event.keyId} (${event.why}) ${waitText(event.forMs, event.at)}`, 'yellow')];
     case 'key-dead':
@@ -83,38 +78,25 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'run-finished':
       return [];
     case 'item-started': {
-      const again = event.attempt > 1 ? `, attempt ${event.attempt}` : '';
-      const reused =
-        event.reusedSteps > 0
-          ? ` (resumes after ${event.reusedSteps} finished step(s)${again})`
-          : again
-            ? ` (${again.slice(2)})`
-            : '';
-      return [line(`${event.title}${reused}`)];
+      const facts: string[] = [];
+      if (event.reusedSteps > 0) facts.push(`resumes after ${event.reusedSteps} finished step(s)`);
+      if (event.attempt > 1) facts.push(`attempt ${event.attempt}`);
+      return [line(facts.length === 0 ? event.title : `${event.title} (${facts.join(', ')})`)];
     }
     case 'step-started':
-      return [
-        line(`${event.step} …${event.model ? ` ${event.model}` : ''}`, 'dim', event.model ? 'normal' : 'verbose'),
-      ];
+      return [event.model ? line(`${event.step} … ${event.model}`, 'dim') : line(`${event.step} …`, 'dim', 'verbose')];
     case 'step-finished':
       return event.replayed
         ? [line(`${event.step}: taken from the checkpoint`, 'dim')]
         : [line(`${event.step}: done in ${formatDuration(event.durationMs)}`, 'dim', 'verbose')];
     case 'model-answered': {
-      const { usage } = event;
-      const tokens =
-        event.metered && usage.inputTokens + usage.outputTokens > 0
-          ? `, ${usage.inputTokens} tokens in, ${usage.outputTokens} out`
-          : '';
-      const cost =
-        event.costUsd === null
-          ? event.metered
-            ? ', price unknown'
-            : ', not metered'
-          : event.costUsd > 0
-            ? `, $${event.costUsd.toFixed(4)}`
-            : '';
-      return [line(`${event.step}: answered in ${formatDuration(event.durationMs)}${tokens}${cost}`)];
+      const { usage, metered, costUsd } = event;
+      const facts = [`${event.step}: answered in ${formatDuration(event.durationMs)}`];
+      if (metered && usage.inputTokens + usage.outputTokens > 0)
+        facts.push(`${usage.inputTokens} tokens in, ${usage.outputTokens} out`);
+      if (costUsd === null) facts.push(metered ? 'price unknown' : 'not metered');
+      else if (costUsd > 0) facts.push(`$${costUsd.toFixed(4)}`);
+      return [line(facts.join(', '))];
     }
     case 'model-substituted':
       return [line(`asked for ${event.asked}, but ${event.answered} answered as ${event.role}`, 'yellow', 'quiet')];
@@ -146,9 +128,8 @@ export function linesOf(event: AgentosEvent): Line[] {
       const some = [`${passed} passed`, `${failed} failed`];
       if (skipped > 0) some.push(`${skipped} skipped`);
       if (notLoaded > 0) some.push(`${notLoaded} could not load`);
-      return [
-        line(`${event.step}: ${event.outcome} (${some.join(', ')}) in ${formatDuration(event.durationMs)}`, 'dim'),
-      ];
+      const took = formatDuration(event.durationMs);
+      return [line(`${event.step}: ${event.outcome} (${some.join(', ')}) in ${took}`, 'dim')];
     }
     case 'gate-checked':
       return gateLines(event);
@@ -163,14 +144,9 @@ export function linesOf(event: AgentosEvent): Line[] {
     case 'answer-reused':
       return [line(`${event.step}: already paid for, taken from the gateway`, 'dim')];
     case 'gateway-call': {
-      const waited = event.waitedMs > 1_000 ? `, waited ${formatDuration(event.waitedMs)}` : '';
-      return [
-        line(
-          `${event.vendor} ${event.status ?? 'no answer'} with ${event.keyId ?? 'no key'}${waited}`,
-          'dim',
-          'verbose',
-        ),
-      ];
+      const { vendor, status, keyId, waitedMs } = event;
+      const waited = waitedMs > 1_000 ? `, waited ${formatDuration(waitedMs)}` : '';
+      return [line(`${vendor} ${status ?? 'no answer'} with ${keyId ?? 'no key'}${waited}`, 'dim', 'verbose')];
     }
     case 'output-line':
       return [line(event.line, 'dim', event.of === undefined ? 'normal' : 'verbose')];
@@ -182,20 +158,13 @@ export function linesOf(event: AgentosEvent): Line[] {
       const { id, branch, status, reason, error } = event;
       const detail = error === null ? reason : wordingOf(error.problem).message;
       const why = detail === null ? '' : `: ${detail}`;
-      return [
-        status === 'succeeded'
-          ? line(`${id} is in (${branch})${why}`, 'green', 'live')
-          : line(`${id} is out (${branch})${why}`, status === 'failed' ? 'red' : 'yellow', 'quiet'),
-      ];
+      if (status === 'succeeded') return [line(`${id} is in (${branch})${why}`, 'green', 'live')];
+      return [line(`${id} is out (${branch})${why}`, status === 'failed' ? 'red' : 'yellow', 'quiet')];
     }
-    case 'item-retrying':
-      return [
-        line(
-          `${wordingOf(event.error.problem).message} Attempt ${event.attempt} in ${formatDuration(event.delayMs)}.`,
-          'yellow',
-          'live',
-        ),
-      ];
+    case 'item-retrying': {
+      const next = `Attempt ${event.attempt} in ${formatDuration(event.delayMs)}.`;
+      return [line(`${wordingOf(event.error.problem).message} ${next}`, 'yellow', 'live')];
+    }
     case 'item-finished':
       return endLines(event);
   }
@@ -212,21 +181,14 @@ function caseText(result: CaseResult): string {
 function endLines(event: Extract<AgentosEvent, { type: 'item-finished' }>): Line[] {
   const { status, attempts, durationMs, reason, outputs } = event;
   if (status === 'cancelled' && attempts === 0 && event.error?.problem.code !== 'item-cancelled') {
-    const isOfRun = event.error !== null || reason === null;
-    return [
-      isOfRun ? line('cancelled: not started', 'dim', 'verbose') : line(`cancelled: ${reason}`, 'yellow', 'quiet'),
-    ];
+    if (event.error !== null || reason === null) return [line('cancelled: not started', 'dim', 'verbose')];
+    return [line(`cancelled: ${reason}`, 'yellow', 'quiet')];
   }
   const error = event.error ? wordingOf(event.error.problem) : null;
   const detail = error?.message ?? reason;
   const made = status === 'succeeded' && outputs[0] !== undefined ? `${outputs[0]}, ` : '';
-  const lines = [
-    line(
-      `${status}${detail ? `: ${detail}` : ''} (${made}${formatDuration(durationMs)})`,
-      STATUS_STYLE[status],
-      'quiet',
-    ),
-  ];
+  const text = `${status}${detail ? `: ${detail}` : ''} (${made}${formatDuration(durationMs)})`;
+  const lines = [line(text, STATUS_STYLE[status], 'quiet')];
   if (error?.hint && status !== 'cancelled') lines.push(line(error.hint, 'dim', 'quiet'));
   return lines;
 }
@@ -263,15 +225,11 @@ function gateLines(event: Extract<AgentosEvent, { type: 'gate-checked' }>): Line
 
 const VERDICTS: ReadonlySet<string> = new Set(['red', 'green', 'coverage', 'reverse']);
 
-function listed(names: readonly string[]): string {
-  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-}
-
 /** A model with several roles is listed once. */
 function modelsOf(models: Record<string, string>): string[] {
-  const roles = new Map<string, string[]>();
-  for (const [role, spec] of Object.entries(models)) roles.set(spec, [...(roles.get(spec) ?? []), role]);
-  return [...roles].map(([spec, names]) => `${listed(names)} ${spec}`);
+  const roles = Map.groupBy(Object.keys(models), (role) => models[role] ?? '');
+  const and = new Intl.ListFormat('en-GB');
+  return [...roles].map(([spec, names]) => `${and.format(names)} ${spec}`);
 }
 
 const RANK: Record<Level, number> = { quiet: 0, live: 1, normal: 2, verbose: 3 };

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { AgentosError } from '../core/errors.ts';
-import { maskedForms } from '../core/mask.ts';
-import { type LineRules, ShownLines, toByteString } from './shown-lines.ts';
+import { splitLines, UNSEEN } from '../core/lines.ts';
+import { MASK, maskedForms, secretRegions } from '../core/mask.ts';
 import { paintLabel, printable } from './terminal.ts';
 
 type StreamName = 'stdout' | 'stderr';
@@ -141,8 +141,9 @@ export function sinkOf(stream: Writable): Required<Sink> {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const settle = (): void => {
         for (const event of ['drain', 'close', 'error']) stream.off(event, settle);
+        const reason = stream.errored?.message ?? 'closed';
         if (stream.writable) resolve();
-        else reject(closed(stream.errored));
+        else reject(new AgentosError({ code: 'output-unwritable', path: 'stream', reason }, { cause: stream.errored }));
       };
       for (const event of ['drain', 'close', 'error']) stream.on(event, settle);
       if (!stream.writable || !stream.writableNeedDrain) settle();
@@ -151,7 +152,192 @@ export function sinkOf(stream: Writable): Required<Sink> {
   };
 }
 
-function closed(cause: Error | null | undefined): AgentosError {
-  const reason = cause?.message ?? 'closed';
-  return new AgentosError({ code: 'output-unwritable', path: 'stream', reason }, { cause });
+/** One character per byte, so that a cut UTF-8 character survives until its line is complete. */
+type ByteString = string;
+
+const toByteString = (text: string): ByteString => Buffer.from(text).toString('latin1');
+const fromByteString = (bytes: ByteString): string => Buffer.from(bytes, 'latin1').toString();
+
+interface LineRules {
+  /** All forms of all secrets. */
+  readonly secrets: readonly ByteString[];
+  readonly colour: boolean;
+  readonly maxLineBytes: number;
+}
+
+interface Style {
+  readonly at: number;
+  readonly sequence: string;
+}
+
+const MAX_STYLES = 1024;
+const LONGEST_CHARACTER = 4;
+/** Starts a character or a control character, depending on the next byte. */
+const HALF = '\u00C2';
+const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
+
+// As bytes. C2 80 to C2 9F are U+0080 to U+009F: control characters that mean ESC and a letter.
+const CSI = String.raw`(?:\x1b\[|\xc2\x9b)[ -?]*`;
+/** Titles, links, images. */
+const STRING = String.raw`(?:\x1b[\]PX^_]|\xc2[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b]*`;
+const ESCAPE = String.raw`\x1b[ -/]*`;
+const CONTROL = String.raw`[\x00-\x08\x0a-\x1f\x7f]|\xc2[\x80-\x9f]|\xc2$`;
+/** A control sequence, complete or not: a byte that does not belong to it ends it. */
+const SEQUENCE = new RegExp(`${CSI}[@-~]?|${STRING}(?:[\\x07\\x18\\x1a]|\\x1b\\\\)?|${ESCAPE}[0-~]?|${CONTROL}`, 'g');
+const UNFINISHED = new RegExp(`^(?:${CSI}|${STRING}|${ESCAPE}|\\xc2)$`);
+/** Colour, bold and so on: the only sequences that can't move the cursor or clear anything. */
+const STYLE = /^(?:\u001B\[|\u00C2\u009B)([\d:;]{0,64})m$/;
+const LONGEST_STYLE = 67;
+/** Any byte that may start a sequence. */
+const SPECIAL = /[\u0000-\u0008\u000B-\u001F\u007F\u00C2]/;
+/** Any byte but printable ASCII, a tab and a line feed. */
+const NOT_PLAIN = /[^\t\n -~]/;
+
+/**
+ * Turns the bytes of one stream into lines to show: prefixed, without control sequences (except styles, if the target shows them),
+ * with secrets masked, and cut if they are too long. How the bytes are split into chunks makes no difference.
+ *
+ * Secrets are searched in the text without its sequences, so one that is coloured in the middle is found. A carriage return starts
+ * the line over, as on a terminal, so only the last state of a progress display is shown. No more of a line is kept than can be
+ * shown, so a line without an end can't fill the memory.
+ */
+class ShownLines {
+  readonly #rules: LineRules;
+  readonly #prefix: ByteString;
+  readonly #onLine: ((line: string) => void) | undefined;
+  readonly #keep: number;
+  #text: ByteString = '';
+  /** The length of the whole text, of which #text keeps the start. */
+  #total = 0;
+  #styles: Style[] = [];
+  /** How many styles came before the last carriage return; null: text has followed it, or there was none. */
+  #stylesReturned: number | null = null;
+  /** The start of a sequence that the next chunk may complete. */
+  #sequence: ByteString = '';
+  #begun = false;
+
+  constructor(rules: LineRules, prefix: string, onLine?: (line: string) => void) {
+    this.#rules = rules;
+    this.#prefix = toByteString(prefix);
+    this.#onLine = onLine;
+    // So that a secret or a character that starts before the cut is complete.
+    this.#keep = rules.maxLineBytes + Math.max(LONGEST_CHARACTER, ...rules.secrets.map(({ length }) => length));
+  }
+
+  /** The lines that ended in this chunk. */
+  push(chunk: Buffer): ByteString {
+    const bytes = chunk.toString('latin1');
+    const first = this.#begun ? bytes.indexOf('\n') + 1 : 0;
+    const last = bytes.lastIndexOf('\n') + 1;
+    const whole = bytes.slice(first, last);
+    if (!this.#isPlain(whole)) return this.#read(bytes);
+    return this.#read(bytes.slice(0, first)) + this.#prefixed(whole) + this.#read(bytes.slice(last));
+  }
+
+  /** The last line, if the stream ended without a line feed. One without text, such as a reset of the colour, is dropped. */
+  end(): ByteString {
+    return this.#total > 0 || this.#sequence === HALF ? this.#endLine() : '';
+  }
+
+  /** Whether these whole lines can be shown unchanged, like most. */
+  #isPlain(lines: ByteString): boolean {
+    const { secrets, maxLineBytes } = this.#rules;
+    if (lines === '' || lines.length > maxLineBytes || NOT_PLAIN.test(lines)) return false;
+    return !secrets.some((secret) => lines.includes(secret));
+  }
+
+  #prefixed(lines: ByteString): ByteString {
+    const all = lines.slice(0, -1).split('\n');
+    if (this.#onLine) for (const line of all) this.#onLine(line);
+    return `${this.#prefix}${all.join(`\n${this.#prefix}`)}\n`;
+  }
+
+  #read(bytes: ByteString): ByteString {
+    let lines = '';
+    splitLines(bytes, (piece, ended) => {
+      this.#take(piece);
+      if (ended) lines += this.#endLine();
+    });
+    return lines;
+  }
+
+  #take(piece: ByteString): void {
+    this.#begun = true;
+    const bytes = this.#sequence + piece;
+    this.#sequence = '';
+    if (!SPECIAL.test(bytes)) return this.#add(bytes);
+    let at = 0;
+    for (const { 0: sequence, index } of bytes.matchAll(SEQUENCE)) {
+      this.#add(bytes.slice(at, index));
+      at = index + sequence.length;
+      const style = STYLE.exec(sequence);
+      if (sequence === '\r') this.#stylesReturned = this.#styles.length;
+      else if (style) this.#addStyle(`\u001B[${style[1]}m`);
+      else if (at === bytes.length && UNFINISHED.test(sequence)) this.#sequence = sequence.slice(0, LONGEST_STYLE);
+    }
+    this.#add(bytes.slice(at));
+  }
+
+  #add(text: ByteString): void {
+    if (text === '') return;
+    if (this.#stylesReturned !== null) {
+      this.#styles = this.#styles.slice(this.#stylesReturned).map(({ sequence }) => ({ at: 0, sequence }));
+      this.#stylesReturned = null;
+      this.#text = '';
+      this.#total = 0;
+    }
+    this.#total += text.length;
+    this.#text += text.slice(0, this.#keep - this.#text.length);
+  }
+
+  #addStyle(sequence: string): void {
+    const { colour, maxLineBytes } = this.#rules;
+    const isKept = colour && this.#styles.length < MAX_STYLES && this.#total <= maxLineBytes;
+    if (isKept) this.#styles.push({ at: this.#total, sequence });
+  }
+
+  /** An unfinished sequence ends with its line, so it never swallows the next lines. */
+  #endLine(): ByteString {
+    if (this.#sequence === HALF) this.#add(HALF);
+    this.#sequence = '';
+    const plain = this.#render([]);
+    const shown = this.#styles.length === 0 ? plain : this.#render(this.#styles);
+    this.#text = '';
+    this.#total = 0;
+    this.#styles = [];
+    this.#stylesReturned = null;
+    this.#begun = false;
+    this.#onLine?.(plain);
+    return `${this.#prefix}${toByteString(shown)}\n`;
+  }
+
+  #render(styles: readonly Style[]): string {
+    const text = this.#text;
+    const { secrets, maxLineBytes } = this.#rules;
+    let cut = Math.min(text.length, maxLineBytes);
+    // Never inside a character.
+    while (cut < text.length && cut > 0 && isContinuation(text.charCodeAt(cut))) cut--;
+    const visible = styles.filter(({ at }) => at <= cut);
+    let line = '';
+    let at = 0;
+    let next = 0;
+    const show = (to: number): void => {
+      for (let style = visible[next]; style && style.at <= to; style = visible[++next]) {
+        line += text.slice(at, style.at) + style.sequence;
+        at = Math.max(at, style.at);
+      }
+      line += text.slice(at, to);
+    };
+    for (const { start, end } of secretRegions(text, secrets)) {
+      if (start >= cut) break;
+      show(start);
+      line += MASK;
+      at = end;
+    }
+    show(cut);
+    // The last style ends with the line, unless it is a reset.
+    if (!/\[0*m$/.test(visible.at(-1)?.sequence ?? '[m')) line += '\u001B[0m';
+    const hidden = this.#total - Math.max(at, cut);
+    return fromByteString(line).replace(UNSEEN, '') + (hidden > 0 ? ` … [${hidden} bytes cut]` : '');
+  }
 }

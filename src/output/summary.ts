@@ -35,24 +35,21 @@ export function printSummary(terminal: Terminal, summary: Summary, guide: Guide 
   if (summary.evaluation !== undefined) printEvaluation(terminal, summary.evaluation);
   if (guide !== null) for (const line of nextLines(items, guide)) terminal.line(line);
   const waiting = items.filter((item) => item.status === 'discuss');
-  for (const item of waiting.slice(0, MOST_WAITING)) printWaiting(terminal, item);
+  for (const item of waiting.slice(0, MOST_WAITING)) terminal.line(waitingLine(item));
   if (waiting.length > MOST_WAITING) terminal.line(`${waiting.length - MOST_WAITING} more wait: see agentos status`);
-  const unfinished = idsOf(items, ({ status }) => status === 'cancelled' || status === 'paused');
+  const unfinished = idsOf(items.filter(({ status }) => status === 'cancelled' || status === 'paused'));
   const resume = (...words: string[]): string => ['agentos', 'resume', ...words, ...(guide?.place ?? [])].join(' ');
-  if (unfinished !== '') terminal.line(`Not finished: ${unfinished}. Resume with: ${resume()}`);
+  if (unfinished.length > 0) terminal.line(`Not finished: ${unfinished.join(', ')}. Resume with: ${resume()}`);
   if (summary.retryCommand === null) return;
   if (summary.changeFirst !== null) terminal.line(`First ${summary.changeFirst.what}.`);
-  const failed = idsOf(items, ({ status }) => isFailure(status));
-  terminal.line(`Failed: ${failed}. Retry with: ${summary.retryCommand}`);
+  const failed = idsOf(items.filter(({ status }) => isFailure(status)));
+  terminal.line(`Failed: ${failed.join(', ')}. Retry with: ${summary.retryCommand}`);
   if (summary.retryCommand.length <= LONG_LINE) return;
   terminal.line(`Or, shorter: ${resume(summary.runId, ...(summary.changeFirst?.flags ?? []))}`);
 }
 
-function idsOf(items: readonly ItemSummary[], which: (item: ItemSummary) => boolean): string {
-  return items
-    .filter(which)
-    .map(({ id }) => id)
-    .join(', ');
+function idsOf(items: readonly ItemSummary[]): string[] {
+  return items.map(({ id }) => id);
 }
 
 /** `Total: 3 items (2 succeeded, 1 failed), $0.4321, 4m 05s` */
@@ -65,13 +62,10 @@ function totalLine({ items, counts, startedAt, finishedAt }: Summary): string {
   return `Total: ${count} (${describeCounts(counts)}), ${cost}, ${formatDuration(durationMs)}`;
 }
 
-function printWaiting(terminal: Terminal, { id, question, reason }: ItemSummary): void {
-  if (question === null) {
-    terminal.line(`Waiting: ${id}, ${reason ?? 'for a person'}.`);
-    return;
-  }
+function waitingLine({ id, question, reason }: ItemSummary): string {
+  if (question === null) return `Waiting: ${id}, ${reason ?? 'for a person'}.`;
   const read = question.read === null ? '' : `Read ${nameOf(question.read)} in ${dirname(question.read)}/, then: `;
-  terminal.line(`Waiting for a person: ${id}. ${read}${question.decide}`);
+  return `Waiting for a person: ${id}. ${read}${question.decide}`;
 }
 
 function nameOf(path: string): string {
@@ -98,46 +92,27 @@ const INDENT = ' '.repeat('Next: '.length);
 function nextLines(items: readonly ItemSummary[], guide: Guide): string[] {
   const done = (workflow: ItemSummary['workflow']): ItemSummary[] =>
     items.filter((item) => item.status === 'succeeded' && item.workflow === workflow);
-  const agentos = (command: string, ids: readonly string[]): string[] => {
+  const agentos = (command: string, ids: readonly string[], before = ''): string[] => {
     if (ids.length === 0 || guide.offline) return [];
-    const which = ids.length > MOST_IDS ? ['--all'] : ids;
-    return [['agentos', command, ...which, ...guide.place].join(' ')];
+    return [before + ['agentos', command, ...(ids.length > MOST_IDS ? ['--all'] : ids), ...guide.place].join(' ')];
   };
+  const written = done('issue').flatMap(({ outputs }) => /^issues[\\/]([\w-]+)\.md$/.exec(outputs[0] ?? '')?.[1] ?? []);
+  const implemented = done('implement');
+  const unasked = [...implemented, ...done('land')].filter(({ outputs }) => !outputs.some(isUrl));
+  const branches = new Set(unasked.flatMap(({ outputs }) => outputs[0] ?? []));
   const steps = [
-    ...agentos(
-      'lld',
-      done('issue').flatMap(({ outputs }) => /^issues[\\/]([\w-]+)\.md$/.exec(outputs[0] ?? '')?.[1] ?? []),
-    ),
-    ...agentos(
-      'implement',
-      done('lld').map(({ id }) => id),
-    ),
-    ...done('implement')
-      .flatMap(({ outputs }) => requestIn(outputs) ?? [])
-      .map((url) => `review ${url}`),
-    ...branchSteps(
-      [
-        ...new Set(
-          [...done('implement'), ...done('land')].flatMap(({ outputs }) =>
-            requestIn(outputs) === null ? (outputs[0] ?? []) : [],
-          ),
-        ),
-      ],
-      guide,
-    ),
-    ...(done('implement').length > 1
-      ? agentos(
-          'land',
-          done('implement').map(({ id }) => id),
-        ).map((command) => `or as one branch, tested together: ${command}`)
-      : []),
+    ...agentos('lld', written),
+    ...agentos('implement', idsOf(done('lld'))),
+    ...implemented.flatMap(({ outputs }) => outputs.find(isUrl) ?? []).map((url) => `review ${url}`),
+    ...branchSteps([...branches], guide),
+    ...(implemented.length > 1 ? agentos('land', idsOf(implemented), 'or as one branch, tested together: ') : []),
   ];
   return steps.map((step, index) => `${index === 0 ? 'Next: ' : INDENT}${step}`);
 }
 
-/** The pull request among the outputs of an item; null: none was opened. */
-function requestIn(outputs: readonly string[]): string | null {
-  return outputs.find((output) => /^https?:/.test(output)) ?? null;
+/** A pull request among the outputs of an item. */
+function isUrl(output: string): boolean {
+  return /^https?:/.test(output);
 }
 
 function branchSteps(branches: readonly string[], { checkout, place }: Guide): string[] {
@@ -146,10 +121,8 @@ function branchSteps(branches: readonly string[], { checkout, place }: Guide): s
   const git = place.includes('--repo') ? `git -C ${repo}` : 'git';
   const base = shellWord(checkout.name);
   const steps = (branch: string): string[] => [`${git} diff ${base}...${branch}`, `${git} merge ${branch}`];
-  const shown =
-    branches.length > MOST_BRANCHES
-      ? [`for each branch, in this order: ${steps('<branch>').join(', then ')}`]
-      : branches.map(shellWord).flatMap(steps);
+  const each = `for each branch, in this order: ${steps('<branch>').join(', then ')}`;
+  const shown = branches.length > MOST_BRANCHES ? [each] : branches.map(shellWord).flatMap(steps);
   return [...shown, ...(checkout.canPush ? [`${git} push`] : [])];
 }
 
@@ -159,12 +132,12 @@ function printEvaluation(terminal: Terminal, { reviews, designs }: Evaluation): 
   if (reviews !== null) {
     const title = `Reviews of ${counted(reviews.cases, 'past draft')}, against what came of each`;
     printTable(terminal, title, [reviews.recorded, ...reviews.candidates].map(reviewCells));
-    terminal.line(bestLine(reviews.best, { what: 'reviewer', hit: 'was right about', of: 'draft' }));
+    terminal.line(bestLine(reviews.best, 'reviewer', 'was right about', 'draft'));
   }
   if (designs !== null) {
     const title = `Designs for ${counted(designs.cases, 'past item')}`;
     printTable(terminal, title, [designs.recorded, ...designs.candidates].map(designCells));
-    terminal.line(bestLine(designs.best, { what: 'drafter and reviewer', hit: 'came to an approval for', of: 'item' }));
+    terminal.line(bestLine(designs.best, 'drafter and reviewer', 'came to an approval for', 'item'));
   }
 }
 
@@ -199,16 +172,10 @@ function printTable(terminal: Terminal, title: string, cells: readonly Record<st
   for (const row of rows) terminal.line(printable(row));
 }
 
-interface BestWords {
-  what: string;
-  hit: string;
-  of: string;
-}
-
 /** Below this probability, a difference is called more than chance. */
 const CHANCE = 0.05;
 
-function bestLine(best: Best | null, { what, hit, of }: BestWords): string {
+function bestLine(best: Best | null, what: string, hit: string, of: string): string {
   if (best === null) return 'Best: not known, no case was finished by every candidate.';
   const { candidate, cases, hits, between, runnerUp } = best;
   const [least, most] = between.map(percent);

@@ -4,18 +4,28 @@ import { usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import type { PipelineName } from '../../core/paths.ts';
+import { describeGroup, type Plan, type PlannedItem, replacementLines } from '../../core/plan.ts';
 import { countsOf, type Summary } from '../../core/summary.ts';
-import { printPlan } from '../../output/plan.ts';
-import { createTerminal, printable } from '../../output/terminal.ts';
+import { wordingOf } from '../../core/wording.ts';
+import { aligned, createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import type { EvalRequest } from '../../run/batches/eval-batch.ts';
 import type { Pipeline } from '../../run/pipeline.ts';
 import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { sweep } from '../../run/prepare-run.ts';
 import type { Project } from '../../run/project.ts';
 import { watchInterrupts } from '../own-process.ts';
-import { hideSecrets, projectOf, requireTrust } from '../place.ts';
 import { printJsonLine } from '../print.ts';
-import { type BatchFlags, type BatchRequest, refuseOffline, requestOf, selected, selectingFlags } from '../request.ts';
+import {
+  type BatchFlags,
+  type BatchRequest,
+  hideSecrets,
+  projectOf,
+  refuseOffline,
+  requestOf,
+  requireTrust,
+  selected,
+  selectingFlags,
+} from '../request.ts';
 import { exitCodeOfEnd, runPlanned } from '../show-run.ts';
 
 /** `agentos lld`, `issue`, `implement`, `run`, `react`, `land` and `eval`. */
@@ -162,4 +172,46 @@ async function refuseSwappedOrder(
     `--parallel ${id} would mean ${id} workers, but ${id} is an item.`,
     `Write the items first: agentos ${name} ${[id, ...ids].join(' ')} --parallel 3`,
   );
+}
+
+/** Prints the plan: the items with their states, models and cost. */
+function printPlan(terminal: Terminal, plan: Plan): void {
+  const { items } = plan;
+  const models = Object.entries(plan.models).map(([role, spec]) => `${role} ${spec}`);
+  const who = models.length === 0 ? '' : `; ${models.join(', ')}`;
+  terminal.line(`${plan.workflow}: ${items.length} item(s), ${plan.parallel} at a time${who}`);
+  const rows = items.map((item) => {
+    const title = item.solved === null ? item.title : `${item.title} (${item.solved.reason})`;
+    const what = item.error ? wordingOf(item.error.problem).message : printable(title);
+    // In a pipeline, with the stage where the item starts.
+    return [item.id, plan.workflow === item.workflow ? stateOf(item) : `${item.workflow}: ${stateOf(item)}`, what];
+  });
+  for (const [id, state = '', what] of aligned(rows))
+    terminal.line(`  ${id}  ${paint(terminal, 'dim', state)}  ${what}`);
+  for (const line of replacementLines(items)) terminal.line(printable(line));
+  for (const group of plan.groups) terminal.line(printable(describeGroup(group)));
+  for (const note of plan.notes) terminal.line(printable(note));
+  if (Object.keys(plan.models).length > 0)
+    terminal.line(`Context: at most ${plan.contextTokens} tokens of the repository per item (agentos context <id>).`);
+  terminal.line(costLine(plan));
+  terminal.line('Nothing was started, written or asked.');
+}
+
+function costLine({ unmetered, estimateUsd, pastItems, costCeilingUsd, costCeilingBy }: Plan): string {
+  if (costCeilingUsd === 0) return 'It costs nothing.';
+  const uncounted = unmetered.length === 0 ? '' : ` Not metered: ${printable(unmetered.join(', '))}.`;
+  const missing = 'a price is missing (prices in agentos.yaml)';
+  if (estimateUsd === null && costCeilingUsd === null)
+    return `The cost is unknown${unmetered.length > 0 ? '.' : `: ${missing}.`}${uncounted}`;
+  const by = costCeilingBy === null ? '' : ` (${costCeilingBy})`;
+  const most = costCeilingUsd === null ? `at most unknown: ${missing}` : `at most $${costCeilingUsd.toFixed(2)}${by}`;
+  if (estimateUsd === null) return `The probable cost is unknown, ${most}.${uncounted}`;
+  const about = estimateUsd < 0.005 ? 'under $0.01' : `about $${estimateUsd.toFixed(2)}`;
+  const past = `from ${pastItems} past item${pastItems === 1 ? '' : 's'}`;
+  const from = pastItems === 0 ? 'by the size of issue and context' : past;
+  return `Probably ${about} (${from}), ${most}.${uncounted}`;
+}
+
+function stateOf({ state, fromStep, reusedSteps }: PlannedItem): string {
+  return state === 'resumed' ? `resumed from ${fromStep} (${reusedSteps} step(s) reused)` : state;
 }

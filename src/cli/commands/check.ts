@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { usageError } from '../../core/errors.ts';
+import { AgentosError, usageError } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { plainEnvironment } from '../../core/keys.ts';
-import { predicate } from '../../core/lines.ts';
+import { inWords, predicate } from '../../core/lines.ts';
 import { type Coverage, formatCoverage } from '../../documents/coverage.ts';
 import type { DocumentFinding } from '../../documents/finding.ts';
 import { readHeader } from '../../documents/header.ts';
@@ -13,6 +14,7 @@ import { createGit } from '../../git/git.ts';
 import { findRepository, headCommit, openCommit } from '../../git/repository.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { NOT_TEXT, readText, unreadableReason } from '../../process/files.ts';
+import type { AuditedFile } from '../../run/history/audit.ts';
 import { printJson } from '../print.ts';
 
 /** One file as `check --json` prints it. */
@@ -32,8 +34,7 @@ interface CheckFlags {
 }
 
 export async function checkCommand(files: string[], flags: CheckFlags): Promise<number> {
-  // Its code is loaded only for this: a check of documents has to be quick.
-  if (flags.audit) return (await import('./check-audit.ts')).auditCommand(files, flags);
+  if (flags.audit) return auditCommand(files, flags);
   if (files.length === 0) throw usageError("Missing required argument 'files'.", 'See: agentos check --help');
   const treeOf = await treesFor(flags.repo);
   const entries = await Promise.all(files.map((file) => checkFile(file, treeOf)));
@@ -168,4 +169,41 @@ function printCheck(terminal: Terminal, entry: CheckEntry): void {
 /** The name of a file may hold anything but a slash; what can be shown of it is. */
 function withName(text: string): string {
   return printable(text.replace(/\s/g, ' '));
+}
+
+/**
+ * `check --audit`: whether events and audit files of runs are as the runs wrote them. Without a name: of the last run.
+ * What reads runs is loaded only here: a check of documents has to be quick.
+ */
+async function auditCommand(named: readonly string[], flags: CheckFlags): Promise<number> {
+  const all = (await Promise.all((named.length === 0 ? [null] : named).map((one) => audited(one, flags)))).flat();
+  if (flags.json)
+    printJson(all.map(({ file, lines, broken }) => ({ file, kind: 'audit', lines, ok: broken === null, broken })));
+  else printAudit(all);
+  if (all.some(({ isUnreadable }) => isUnreadable)) return EXIT.usage;
+  return all.every(({ broken }) => broken === null) ? EXIT.ok : EXIT.failed;
+}
+
+/** A run by its id, its folder, or a file of it. */
+async function audited(named: string | null, flags: CheckFlags): Promise<AuditedFile[]> {
+  const { auditFile, auditRun } = await import('../../run/history/audit.ts');
+  const found = named === null ? undefined : statSync(resolve(named), { throwIfNoEntry: false });
+  if (named !== null && found?.isDirectory()) return auditRun(resolve(named));
+  if (named !== null && found !== undefined) return [await auditFile(resolve(named))];
+  const { projectOf } = await import('../request.ts');
+  const { runIds } = await import('../../run/history/run-files.ts');
+  const { paths } = await projectOf(flags);
+  const known = await runIds(paths);
+  const runId = named ?? known[0];
+  if (runId === undefined || !known.includes(runId)) throw new AgentosError({ code: 'run-missing', run: named ?? '' });
+  return auditRun(paths.run(runId).directory);
+}
+
+function printAudit(files: readonly AuditedFile[]): void {
+  const terminal = createTerminal();
+  for (const { file, lines, broken } of files) {
+    const verdict = broken === null ? paint(terminal, 'green', 'whole') : paint(terminal, 'red', 'broken');
+    const where = broken === null || broken.line === null ? file : `${file}:${broken.line}`;
+    terminal.line(`${where}  ${verdict}  ${broken === null ? `${lines} line(s)` : inWords(broken.reason)}`);
+  }
 }

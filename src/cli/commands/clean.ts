@@ -5,8 +5,8 @@ import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts'
 import { clean } from '../../run/clean/clean.ts';
 import { discard, implementedBranches } from '../../run/clean/discard.ts';
 import type { CleanEntry } from '../../run/clean/worktrees.ts';
-import { type PlaceFlags, projectOf, readItemId, saysYes } from '../place.ts';
 import { printJson } from '../print.ts';
+import { type PlaceFlags, projectOf, readItemId, saysYes } from '../request.ts';
 
 interface CleanFlags extends PlaceFlags {
   dryRun?: boolean;

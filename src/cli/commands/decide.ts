@@ -9,8 +9,8 @@ import { itemHistories } from '../../run/history/run-history.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { decide, type Word } from '../../run/standing/decide.ts';
 import { decideAtHub } from '../at-hub.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 import { printJsonLine } from '../print.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 interface DecideFlags extends PlaceFlags {
   approve?: boolean;

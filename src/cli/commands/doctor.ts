@@ -26,8 +26,8 @@ import { detectTests, packagesWithTests } from '../../testing/detect.ts';
 import { folderFiles } from '../../testing/project.ts';
 import { isAssignment, shellCommands } from '../../testing/script.ts';
 import { withDatabase } from '../at-hub.ts';
-import { databaseOf, type PlaceFlags, projectOf, requireTrust } from '../place.ts';
 import { printJson } from '../print.ts';
+import { databaseOf, type PlaceFlags, projectOf, requireTrust } from '../request.ts';
 
 const MARKS = { ok: ['green', 'ok  '], warn: ['yellow', 'note'], bad: ['red', 'BAD '] } as const;
 

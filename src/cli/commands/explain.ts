@@ -4,8 +4,8 @@ import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { withCachedIssues } from '../../run/project.ts';
 import { type Explanation, explain } from '../../run/standing/explain.ts';
 import { contextOf } from '../../run/standing/item-standing.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
 import { printJson } from '../print.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 interface ExplainFlags extends PlaceFlags {
   json?: boolean;

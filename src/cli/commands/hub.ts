@@ -17,8 +17,8 @@ import { ownEnvironment } from '../../process/own-process.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { withDatabase } from '../at-hub.ts';
 import { exitCodeFor, watchInterrupts } from '../own-process.ts';
-import { databaseOf, hideSecrets, projectOf } from '../place.ts';
 import { printJson, printJsonLine, printProblem } from '../print.ts';
+import { databaseOf, hideSecrets, projectOf } from '../request.ts';
 import { version } from '../version.ts';
 
 interface DatabaseFlags {

@@ -3,8 +3,8 @@ import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
 import { withDatabase } from '../at-hub.ts';
-import { databaseOf, type PlaceFlags, projectOf } from '../place.ts';
 import { printJson } from '../print.ts';
+import { databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
 export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
   const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);

@@ -8,7 +8,7 @@ import { printable } from '../../output/terminal.ts';
 import { readPiece } from '../../run/history/run-files.ts';
 import { newestInRuns, newestLogs, runUnderWay } from '../../run/history/run-history.ts';
 import { followAtHub, lookAtHubFirst } from '../at-hub.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 const POLL_MS = 200;
 /** Whether the item has ended is checked less often, because it means reading all events of the run. */

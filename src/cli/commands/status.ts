@@ -1,17 +1,22 @@
 import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
+import type { AgentosEvent, Subscriber } from '../../core/events.ts';
 import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
+import { parseJson } from '../../core/json.ts';
 import { oneLine } from '../../core/lines.ts';
-import type { ItemDetail, Stage, Standing } from '../../core/summary.ts';
+import { foldEvent, newRunState, type RunState } from '../../core/run-state.ts';
+import { costText, describeCounts, type ItemDetail, type Stage, type Standing } from '../../core/summary.ts';
 import { aligned, createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
-import { runIds } from '../../run/history/run-files.ts';
-import { type RunHistory, readRun } from '../../run/history/run-history.ts';
-import { withCachedIssues } from '../../run/project.ts';
+import { pause, type RunRecord, readPiece, readRecord, readSummary, runIds } from '../../run/history/run-files.ts';
+import { type RunHistory, readRun, standingOf } from '../../run/history/run-history.ts';
+import { type Project, withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
+import { waitingItems } from '../../run/standing/waiting-item.ts';
 import { followAtHub, lookAtHubFirst } from '../at-hub.ts';
-import { type PlaceFlags, projectOf, readItemId } from '../place.ts';
-import { printJson } from '../print.ts';
+import { exitCodeFor, watchInterrupts } from '../own-process.ts';
+import { printJson, printJsonLine } from '../print.ts';
+import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
@@ -30,10 +35,9 @@ export async function statusCommand(which: string | undefined, flags: StatusFlag
   const isRun = which !== undefined && known.includes(which);
   if (flags.watch) {
     if (which !== undefined && !isRun) throw new AgentosError({ code: 'run-missing', run: which });
-    const { watchRuns } = await import('../watch-runs.ts');
     const stop = await followAtHub(project, flags);
     try {
-      return await watchRuns(project, { runId: which ?? null, json: flags.json ?? false });
+      return await watchRuns(project, which ?? null, flags.json ?? false);
     } finally {
       await stop();
     }
@@ -169,4 +173,98 @@ function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string |
 
 function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+const NEXT_RUN_MS = 500;
+const NEXT_EVENT_MS = 100;
+
+/**
+ * Shows in this terminal what a run shows in its own: lines and the live region. Follows the run until it ends; without one, follows
+ * one run after another until interrupted.
+ */
+async function watchRuns(project: Project, runId: string | null, json: boolean): Promise<number> {
+  using interrupt = watchInterrupts();
+  const { polite: stop } = interrupt;
+  const say = (text: string): void => void (json ? process.stderr : process.stdout).write(`${project.mask(text)}\n`);
+  const waiting = waitingItems(project.paths).filter(({ decided }) => decided.length === 0);
+  if (waiting.length > 0)
+    say(`Waiting for a person: ${waiting.map(({ id }) => id).join(', ')}. See: agentos status <id>, or agentos ui`);
+  let seen: string | null = null;
+  let isIdle = false;
+  while (!stop.aborted) {
+    const record = await runUnderWay(project, runId, seen);
+    if (record !== null) {
+      isIdle = false;
+      seen = record.runId;
+      say(`Run ${record.runId} (${record.workflow}):`);
+      say(endLine(await watchRun(project, record, json, stop)));
+    } else if (runId === null && !isIdle) {
+      isIdle = true;
+      say('No run is under way. Waiting for the next one; Ctrl+C stops.');
+    }
+    if (runId !== null) break;
+    await pause(NEXT_RUN_MS, stop, { holdsProgram: true });
+  }
+  const signal = interrupt.by();
+  return signal === null ? EXIT.ok : exitCodeFor(signal);
+}
+
+/** The newest run that is under way and was not watched to its end. */
+async function runUnderWay({ paths }: Project, wanted: string | null, seen: string | null): Promise<RunRecord | null> {
+  if (wanted !== null) return readRecord(paths, wanted);
+  for (const id of await runIds(paths)) {
+    if (id === seen) return null;
+    if ((await readSummary(paths, id)) !== null) continue;
+    const record = await readRecord(paths, id);
+    if (record !== null && standingOf(record, null) === 'running') return record;
+  }
+  return null;
+}
+
+async function watchRun(project: Project, record: RunRecord, json: boolean, stop: AbortSignal): Promise<RunState> {
+  const { paths, mask } = project;
+  const { events } = paths.run(record.runId);
+  const state = newRunState(record.items);
+  // Loaded only here: it comes with all that runs need.
+  const { createRunOutput } = await import('../show-run.ts');
+  const output = createRunOutput(project.secrets(), { json });
+  const showNew: Subscriber = (event) => {
+    if (json) printJsonLine(event, mask);
+    output.subscriber(event);
+  };
+  // Past events update the live region and print no lines.
+  let show = output.replay;
+  let isOver = false;
+  for (let at = 0; state.ended === null && !stop.aborted; ) {
+    const { text, end } = await readPiece(events, at);
+    const isNew = end > at;
+    at = end;
+    showLines(text, state, show);
+    if (isNew) continue;
+    if (isOver) break;
+    // A killed run writes no last event; any other one may be writing it now.
+    isOver = standingOf(record, await readSummary(paths, record.runId)) !== 'running';
+    show = showNew;
+    await pause(NEXT_EVENT_MS, stop, { holdsProgram: true });
+  }
+  output.close();
+  return state;
+}
+
+function showLines(text: string, state: RunState, show: Subscriber): void {
+  for (const line of text.split('\n')) {
+    const event = parseJson(line) as AgentosEvent | null;
+    if (event === null) continue;
+    try {
+      foldEvent(state, event);
+      show(event);
+    } catch {
+      // Skips lines of other versions.
+    }
+  }
+}
+
+function endLine({ counts, items, costUsd, ended }: RunState): string {
+  const how = ended === null ? 'The run is not finished' : `The run ended with exit code ${ended.exitCode}`;
+  return `${how}: ${items.size} item(s) (${describeCounts(counts) || 'none ended'}), ${costText(costUsd)}.`;
 }

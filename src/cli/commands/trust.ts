@@ -1,6 +1,6 @@
 import { EXIT } from '../../core/exit-code.ts';
 import { claimsOf, isTrusted, rememberTrust, revokeTrust } from '../../run/trust.ts';
-import { claimLines, type PlaceFlags, projectOf, saysYes } from '../place.ts';
+import { claimLines, type PlaceFlags, projectOf, saysYes } from '../request.ts';
 
 /** Shows what a repository's files would run, redirect or hand over, and trusts it; on a terminal it asks first. */
 export async function trustCommand(flags: PlaceFlags & { revoke?: boolean }): Promise<number> {

@@ -13,7 +13,7 @@ import { htmlReport, markdownReport } from '../../ui/report.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { decideAtHub, followAtHub } from '../at-hub.ts';
 import { exitCodeFor, watchInterrupts } from '../own-process.ts';
-import { type PlaceFlags, projectOf } from '../place.ts';
+import { type PlaceFlags, projectOf } from '../request.ts';
 import { version } from '../version.ts';
 
 interface UiFlags extends PlaceFlags {

@@ -10,9 +10,8 @@ import { pipelineNamed } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { type WatchIdle, watch } from '../../run/watch/watch.ts';
 import { watchInterrupts } from '../own-process.ts';
-import { projectOf, requireTrust } from '../place.ts';
 import { printJsonLine, printProblem } from '../print.ts';
-import { type BatchFlags, type BatchRequest, requestOf } from '../request.ts';
+import { type BatchFlags, type BatchRequest, projectOf, requestOf, requireTrust } from '../request.ts';
 import { runPlanned } from '../show-run.ts';
 import { answersIn, emptySummary, refuseSelection, runBatch } from './batch.ts';
 

@@ -12,7 +12,7 @@ import { tryLock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { requireDatabase } from '../at-hub.ts';
 import { exitCodeFor, watchInterrupts } from '../own-process.ts';
-import { hideSecrets } from '../place.ts';
+import { hideSecrets } from '../request.ts';
 import { version } from '../version.ts';
 import { stateFolder } from './hub.ts';
 
