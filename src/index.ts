@@ -12,10 +12,18 @@ export { type VendorKey, type VendorName } from './core/keys.ts';
 export { MAX_PARALLEL } from './core/plan.ts';
 export { Secret } from './core/secret.ts';
 export type { Journal, StepContext, StepKey, StepRecord, StepResult } from './journal/port.ts';
-export type { BatchEvent, BatchItem, BatchOptions } from './library/batch-options.ts';
-export { type BatchTask, type BatchTaskContext, PermanentError } from './library/batch-task.ts';
+export {
+  type BatchEvent,
+  type BatchItem,
+  type BatchItemError,
+  type BatchItemResult,
+  type BatchOptions,
+  type BatchResult,
+  type BatchTask,
+  type BatchTaskContext,
+  PermanentError,
+} from './library/batch.ts';
 export { CredentialCoordinator, type Reservation } from './library/credential-coordinator.ts';
-export type { BatchItemError, BatchItemResult, BatchResult } from './library/run-batch.ts';
 export { runBatch, workerScript } from './library/run-batch.ts';
 export { type Attachment, OutputPrefixer, type OutputPrefixerOptions, type Sink, sinkOf } from './output/prefixer.ts';
 export type { ExportReference, Task, TaskContext, TaskReference, TaskResult } from './worker/protocol.ts';

@@ -19,73 +19,58 @@ export function renderRows(view: ProgressView, screen: Screen): string[] {
   const shown = workers.length <= places ? workers : workers.slice(0, Math.max(0, places - 1));
   const rows = [barRow(view, screen), ...workerRows(shown, view.nowMs, screen)];
   const hidden = workers.length - shown.length;
-  if (hidden > 0 && places > 0) rows.push([rest(hidden, shown.length)]);
+  const rest = shown.length > 0 ? `+${hidden} more` : `${hidden} at work`;
+  if (hidden > 0 && places > 0) rows.push([{ text: rest, style: 'dim' }]);
   if (keys !== null) rows.push(keys);
   return rows.map((row) => paintRow(row, screen));
 }
 
-function rest(hidden: number, shown: number): Part {
-  return { text: shown > 0 ? `+${hidden} more` : `${hidden} at work`, style: 'dim' };
-}
-
 const BAR_LEAST = 8;
 const BAR_MOST = 32;
-const GAP: Part = { text: '  ', style: 'plain' };
 
 /** The bar, the count of finished items, and as many details as fit. */
 function barRow(view: ProgressView, screen: Screen): Part[] {
-  const { columns, unicode } = screen;
-  const count = `${view.done}/${view.total}`;
-  const row: Part[] = [{ text: count, style: 'bold' }];
-  let free = columns - count.length;
+  const { done, total, counts, costUsd } = view;
+  const { discuss = 0 } = counts;
+  const statuses = Object.entries(counts) as [ItemStatus, number][];
+  const failed = statuses.reduce((sum, [status, count]) => sum + (isFailure(status) ? count : 0), 0);
+  // The most important first: if there is little room, the last ones are dropped.
+  const details = [
+    stateOf(view, isRoomy(screen)),
+    failed > 0 ? part(`${failed} failed`, 'red') : null,
+    discuss > 0 ? part(`${discuss} to discuss`, 'yellow') : null,
+    part(shortMoney(costUsd), 'dim'),
+  ];
+  const row = [part(`${done}/${total}`, 'bold')];
+  let free = screen.columns - `${done}/${total}`.length;
   const withBar = free >= BAR_LEAST + GAP.text.length;
   if (withBar) free -= BAR_LEAST + GAP.text.length;
-  const failed = failuresOf(view);
-  for (const detail of detailsOf(view, failed, isRoomy(screen))) {
-    const width = detail.text.length + GAP.text.length;
-    if (width > free) continue;
+  for (const detail of details) {
+    const width = (detail?.text.length ?? 0) + GAP.text.length;
+    if (detail === null || width > free) continue;
     free -= width;
     row.push(GAP, detail);
   }
   if (!withBar) return row;
   const width = Math.min(BAR_MOST, BAR_LEAST + free);
-  const upTo = (items: number): number => Math.floor((width * Math.max(0, items)) / Math.max(1, view.total));
-  const [done, left] = unicode ? (['━', '─'] as const) : (['#', '-'] as const);
-  const discuss = view.counts.discuss ?? 0;
+  const upTo = (items: number): number => Math.floor((width * Math.max(0, items)) / Math.max(1, total));
+  const [full, left] = screen.unicode ? (['━', '─'] as const) : (['#', '-'] as const);
   // Succeeded, waiting for a person, failed; the rest is left.
-  const ends = [upTo(view.done - discuss - failed), upTo(view.done - failed), upTo(view.done)] as const;
+  const [green, yellow, red] = [upTo(done - discuss - failed), upTo(done - failed), upTo(done)] as const;
   return [
-    { text: done.repeat(ends[0]), style: 'green' },
-    { text: done.repeat(ends[1] - ends[0]), style: 'yellow' },
-    { text: done.repeat(ends[2] - ends[1]), style: 'red' },
-    { text: left.repeat(width - ends[2]), style: 'dim' },
+    part(full.repeat(green), 'green'),
+    part(full.repeat(yellow - green), 'yellow'),
+    part(full.repeat(red - yellow), 'red'),
+    part(left.repeat(width - red), 'dim'),
     GAP,
     ...row,
   ];
 }
 
-function failuresOf({ counts }: ProgressView): number {
-  return (Object.entries(counts) as [ItemStatus, number][])
-    .filter(([status]) => isFailure(status))
-    .reduce((sum, [, count]) => sum + count, 0);
-}
-
-/** The most important first: if there is little room, the last ones are dropped. */
-function detailsOf(view: ProgressView, failed: number, roomy: boolean): Part[] {
-  const details: Part[] = [];
-  const state = stateOf(view, roomy);
-  if (state) details.push(state);
-  if (failed > 0) details.push({ text: `${failed} failed`, style: 'red' });
-  const discuss = view.counts.discuss ?? 0;
-  if (discuss > 0) details.push({ text: `${discuss} to discuss`, style: 'yellow' });
-  details.push({ text: shortMoney(view.costUsd), style: 'dim' });
-  return details;
-}
-
 function stateOf({ stopping, pause, etaMs, nowMs }: ProgressView, roomy: boolean): Part | null {
-  if (stopping) return { text: 'stopping', style: 'yellow' };
-  if (pause !== null) return { text: waitWords(pause, nowMs, roomy), style: 'yellow' };
-  return etaMs === null ? null : { text: `ETA ${clockTime(etaMs)}`, style: 'plain' };
+  if (stopping) return part('stopping', 'yellow');
+  if (pause !== null) return part(waitWords(pause, nowMs, roomy), 'yellow');
+  return etaMs === null ? null : part(`ETA ${clockTime(etaMs)}`);
 }
 
 interface Column {
@@ -113,14 +98,11 @@ function workerRows(workers: readonly WorkerView[], nowMs: number, screen: Scree
     width: Math.max(least, ...workers.map((worker) => displayWidth(cell(worker).text))),
   });
   const unit = roomy ? ' tok' : '';
-  const label = column('left', 0, (worker) => ({ text: worker.label, style: { label: worker.label } }));
+  const label = column('left', 0, (worker) => part(worker.label, { label: worker.label }));
   const step = column('left', roomy ? 14 : STEP_LEAST, (worker) => stepOf(worker, nowMs, roomy));
-  const elapsed = column('right', 5, (worker) => ({ text: clockTime(worker.elapsedMs), style: 'plain' }));
-  const tokens = column('right', 5 + unit.length, (worker) => ({
-    text: shortCount(worker.tokens) + unit,
-    style: 'dim',
-  }));
-  const cost = column('right', 7, (worker) => ({ text: shortMoney(worker.costUsd), style: 'dim' }));
+  const elapsed = column('right', 5, (worker) => part(clockTime(worker.elapsedMs)));
+  const tokens = column('right', 5 + unit.length, (worker) => part(shortCount(worker.tokens) + unit, 'dim'));
+  const cost = column('right', 7, (worker) => part(shortMoney(worker.costUsd), 'dim'));
 
   label.width = Math.min(label.width, LABEL_MOST, screen.columns);
   const stepWanted = step.width;
@@ -134,14 +116,13 @@ function workerRows(workers: readonly WorkerView[], nowMs: number, screen: Scree
     taken.add(next);
   }
   if (taken.has(step)) {
-    const wider = Math.min(stepWanted - step.width, free);
-    step.width += Math.max(0, wider);
-    free -= Math.max(0, wider);
+    const wider = Math.max(0, Math.min(stepWanted - step.width, free));
+    step.width += wider;
+    free -= wider;
   }
   const columns = [label, step, elapsed, tokens, cost].filter((one) => taken.has(one));
   if (free - gap >= TITLE_LEAST) {
-    const cell: Column['cell'] = (worker) => ({ text: plainText(worker.title), style: 'dim' });
-    columns.push({ cell, align: 'left', width: free - gap });
+    columns.push({ cell: (worker) => part(plainText(worker.title), 'dim'), align: 'left', width: free - gap });
   }
   return workers.map((worker) =>
     columns.flatMap((one, index) => cellParts(one, worker, index === 0 ? 0 : gap, screen)),
@@ -153,32 +134,24 @@ function cellParts({ cell, width, align }: Column, worker: WorkerView, gap: numb
   const fitted = cut(screen.unicode ? text : text.replace(/[^ -~]/gu, '?'), width, ellipsis(screen));
   const padding = ' '.repeat(Math.max(0, width - displayWidth(fitted)));
   const [before, after] = align === 'right' ? [padding, ''] : ['', padding];
-  return [
-    { text: ' '.repeat(gap) + before, style: 'plain' },
-    { text: fitted, style },
-    { text: after, style: 'plain' },
-  ];
+  return [part(' '.repeat(gap) + before), part(fitted, style), part(after)];
 }
 
 function stepOf({ step, wait }: WorkerView, nowMs: number, roomy: boolean): Part {
-  if (wait === null) return { text: plainText(step ?? 'starting'), style: 'plain' };
-  return { text: waitWords(wait, nowMs, roomy), style: 'yellow' };
+  return wait === null ? part(plainText(step ?? 'starting')) : part(waitWords(wait, nowMs, roomy), 'yellow');
 }
 
 /** The keys in one row: how many are ready, and why the others are not. Null: no vendor is used. */
 function keysRow({ keys, nowMs }: ProgressView): Part[] | null {
   if (keys.length === 0) return null;
-  const named = (state: (typeof keys)[number]['state']): string =>
+  const named = (state: (typeof keys)[number]['state']): string[] =>
     keys
       .filter((key) => key.state === state)
-      .map(({ id, untilMs }) => plainText(untilMs === null ? id : `${id} ${clockTime(untilMs - nowMs)}`))
-      .join(', ');
-  const count = (state: (typeof keys)[number]['state']): number => keys.filter((key) => key.state === state).length;
-  const row: Part[] = [{ text: `keys  ${count('ready')} ready`, style: 'dim' }];
-  if (count('cooling') > 0) {
-    row.push({ text: `  ${count('cooling')} cooling (${named('cooling')})`, style: 'yellow' });
-  }
-  if (count('rejected') > 0) row.push({ text: `  ${count('rejected')} rejected (${named('rejected')})`, style: 'red' });
+      .map(({ id, untilMs }) => plainText(untilMs === null ? id : `${id} ${clockTime(untilMs - nowMs)}`));
+  const [ready, cooling, rejected] = [named('ready'), named('cooling'), named('rejected')];
+  const row = [part(`keys  ${ready.length} ready`, 'dim')];
+  if (cooling.length > 0) row.push(part(`  ${cooling.length} cooling (${cooling.join(', ')})`, 'yellow'));
+  if (rejected.length > 0) row.push(part(`  ${rejected.length} rejected (${rejected.join(', ')})`, 'red'));
   return row;
 }
 
@@ -196,6 +169,12 @@ interface Part {
   /** With a label it has that item's colour. */
   style: Parameters<typeof paint>[1] | 'plain' | { label: string };
 }
+
+function part(text: string, style: Part['style'] = 'plain'): Part {
+  return { text, style };
+}
+
+const GAP = part('  ');
 
 /** There is room for words and for wide gaps. */
 const isRoomy = ({ columns }: Screen): boolean => columns >= 60;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { AgentosError, codeOf } from '../core/errors.ts';
-import type { BatchTask, BatchTaskContext } from '../library/batch-task.ts';
+import type { BatchTask, BatchTaskContext } from '../library/batch.ts';
 import { writeFileAtomic } from '../process/files.ts';
 import type { ExportReference, Task, TaskContext } from './protocol.ts';
 

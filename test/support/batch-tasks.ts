@@ -1,7 +1,7 @@
 import { appendFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BatchTaskContext } from '../../src/library/batch-task.ts';
+import type { BatchTaskContext } from '../../src/library/batch.ts';
 
 /*
  * Workflows as a user of the library would write them, in TypeScript, loaded by workers straight from this file.
