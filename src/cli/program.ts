@@ -208,7 +208,7 @@ export function createProgram(): Command {
   addToDatabase('check', 'say whether this program can work with it', [JSON_OUTPUT, HUB_DATABASE]);
   add('init', 'write a commented agentos.yaml', [['--print', 'print it instead of writing it'], 'repo']);
   add('demo', 'take the tour on a sample repository, with recorded replies: no key, no network', [
-    ['--dir <dir>', 'the folder for the sample repository', { absent: ['agentos-demo'] }],
+    ['--dir <dir>', 'the folder for the sample repository (default: agentos-demo, or the next number that is free)'],
   ]);
   add('completion', 'print a shell completion script')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))

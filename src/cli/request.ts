@@ -20,14 +20,14 @@ import { openProject, type Project } from '../run/project.ts';
 import { type Claim, claimsOf, claimText, isTrusted, rememberTrust } from '../run/trust.ts';
 import { BATCH_FLAGS, REPEATED, SELECT, SETTINGS, wordOf } from './flags.ts';
 
-/** The flags of every command that works on a repository. */
+/** The flags of commands that work on a repository: where it is, and for most of them how to print. */
 export interface PlaceFlags {
   repo?: string | undefined;
   baseDir?: string | undefined;
   config?: string | undefined;
   source?: string | undefined;
-  /** Of those commands that a hub can answer, too. */
   database?: string | undefined;
+  json?: boolean | undefined;
 }
 
 export async function projectOf(
@@ -124,7 +124,6 @@ export interface BatchFlags extends PlaceFlags, ConfigFlags {
   parallel?: number | true | undefined;
   halt?: number | true | undefined;
   dryRun?: boolean | undefined;
-  json?: boolean | undefined;
   quiet?: boolean | undefined;
   verbose?: boolean | undefined;
   until?: Until | undefined;

@@ -103,10 +103,7 @@ const problemsWith = (text: string): { [Code in ErrorCode]: Extract<Problem, { c
   'git-failed': [{ code: 'git-failed', command: text, exitCode: 128, detail: text }],
   'output-unwritable': [{ code: 'output-unwritable', path: text, reason: 'ENOSPC' }],
   'disk-unwritable': [{ code: 'disk-unwritable', directory: text, reason: 'ENOSPC' }],
-  'demo-folder-taken': [
-    { code: 'demo-folder-taken', directory: text, changed: [] },
-    { code: 'demo-folder-taken', directory: text, changed: [text] },
-  ],
+  'demo-folder-taken': [{ code: 'demo-folder-taken', directory: text }],
   untrusted: [{ code: 'untrusted', claims: [text, text], command: 'agentos trust' }],
   'run-missing': [{ code: 'run-missing', run: text }],
   'lld-missing': [{ code: 'lld-missing', id: '1', path: text, near: ['2'] }],

@@ -297,12 +297,9 @@ const PROBLEMS = {
     `${p.directory} can't be written: ${inWords(p.reason)}.`,
     'Make it writable, or free some space, then run: agentos resume. Finished steps are not repeated.',
   ],
-  /** changed: what was changed in a folder of the demo; empty: the demo did not create the folder. */
-  'demo-folder-taken': (p: { directory: string; changed: string[] }) => [
-    p.changed.length === 0
-      ? `${p.directory} already exists, and the demo did not create it.`
-      : `${p.directory} contains changes that the demo did not make: ${listed(p.changed)}.`,
-    'Name another folder: agentos demo --dir <folder>',
+  'demo-folder-taken': (p: { directory: string }) => [
+    `${p.directory} already exists.`,
+    'Name a new or empty folder: agentos demo --dir <folder>',
   ],
   untrusted: (p: { claims: string[]; command: string }) => [
     `This repository's settings are not trusted yet: ${p.claims.join('; ')}.`,

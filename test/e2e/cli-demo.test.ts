@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../support/folder.ts';
@@ -57,27 +57,15 @@ test('the demo goes as recorded, keeps to its folder and off a repository that a
   expect(git(demo, 'status', '--short')).toBe('?? docs/lineage/\n?? docs/lld/\n');
   git(demo, 'reset', '--quiet', '--hard', start);
 
-  // Standing in it: the folder is filled again, not taken away from under the user.
-  const again = await agentos(['demo', '--dir', '.'], { cwd: demo, env });
+  // A second demo touches nothing of the first, nor what a person did there.
+  await writeFile(join(demo, 'notes.md'), 'years of work');
+  const before = await treeOf(demo);
+  const again = await agentos(['demo'], { cwd, env });
   expect(again.code).toBe(0);
-  expect(again.stdout).toContain('less docs/lld/LLD-7.md');
-  expect(git(demo, 'log', '--format=%s')).toBe('Sample repository\n');
-
-  // Whatever a person does in it, the next demo does not delete.
-  await mkdir(join(demo, 'notes'));
-  for (const [path, text] of [
-    ['notes/mine.md', 'years of work'],
-    ['issues/7.md', 'another wish'],
-  ] as const) {
-    const before = await readFile(join(demo, path), 'utf8').catch(() => null);
-    await writeFile(join(demo, path), text);
-    const refused = await agentos(['demo'], { cwd, env });
-    expectRefusal(refused, `contains changes that the demo did not make: ${path}.`, '--dir <folder>');
-    expect(await readFile(join(demo, path), 'utf8')).toBe(text);
-    await (before === null ? rm(join(demo, path)) : writeFile(join(demo, path), before));
-  }
-  git(demo, 'commit', '--quiet', '--allow-empty', '-m', 'mine');
-  expectRefusal(await agentos(['demo'], { cwd, env }), 'branch main', '--dir <folder>');
+  expect(again.stdout).toContain('less agentos-demo-2/docs/lld/LLD-7.md');
+  expect(git(join(cwd, 'agentos-demo-2'), 'log', '--format=%s')).toBe('Sample repository\n');
+  expect(await treeOf(demo)).toEqual(before);
+  expectRefusal(await agentos(['demo', '--dir', '.'], { cwd: demo, env }), 'already exists.', '--dir <folder>');
 });
 
 test('what the demo says to try next can be copied and works, to the end of the item that waits', async () => {
@@ -104,13 +92,13 @@ test('what the demo says to try next can be copied and works, to the end of the 
   expect(lld).toContain('**RESOLVED: approved by agentos demo <demo@localhost>: ');
 });
 
-test('a folder that is not the demo’s own is refused and left as it is', async () => {
+test('a folder that is not empty is refused and left as it is', async () => {
   const cwd = await testFolder();
   await mkdir(join(cwd, 'mine'));
   await writeFile(join(cwd, 'mine/thesis.md'), 'years of work');
   await writeFile(join(cwd, 'file'), '');
   const before = await treeOf(cwd);
-  const taken = 'already exists, and the demo did not create it.';
+  const taken = 'already exists.';
   for (const [dir, what] of [
     ['mine', taken],
     ['.', taken],
@@ -118,7 +106,11 @@ test('a folder that is not the demo’s own is refused and left as it is', async
     ['file', taken],
     ['file/below', 'could not be written: a part of its path is not a folder.'],
   ] as const) {
-    expectRefusal(await agentos(['demo', '--dir', dir], { cwd }), what, /^(Name another folder|Check the folder)/);
+    expectRefusal(
+      await agentos(['demo', '--dir', dir], { cwd }),
+      what,
+      /^(Name a new or empty folder|Check the folder)/,
+    );
   }
   expect(await treeOf(cwd)).toEqual(before);
 });

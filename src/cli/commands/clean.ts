@@ -10,7 +10,6 @@ import { type PlaceFlags, projectOf, readItemId, saysYes } from '../request.ts';
 
 interface CleanFlags extends PlaceFlags {
   dryRun?: boolean;
-  json?: boolean;
   caches?: boolean;
   discard?: string[];
   yes?: boolean;

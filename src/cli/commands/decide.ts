@@ -17,7 +17,6 @@ interface DecideFlags extends PlaceFlags {
   revise?: string;
   drop?: boolean;
   reason?: string;
-  json?: boolean;
 }
 
 /** Records a person's decision on an item that waits; the next run resumes from it, and until then it can be replaced. */

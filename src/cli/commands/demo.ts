@@ -1,15 +1,12 @@
 import { existsSync } from 'node:fs';
-import { cp, lstat, mkdir, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir } from 'node:fs/promises';
 import { delimiter, join, relative, resolve } from 'node:path';
-import { z } from 'zod';
 import { AgentosError, systemCode } from '../../core/errors.ts';
 import { EXIT } from '../../core/exit-code.ts';
-import { sha256 } from '../../core/hash.ts';
-import { parseJson } from '../../core/json.ts';
 import { withoutSecrets } from '../../core/keys.ts';
 import { shellWord } from '../../core/lines.ts';
 import { branchesBelow } from '../../git/branches.ts';
-import { createGit, type Git } from '../../git/git.ts';
+import { createGit } from '../../git/git.ts';
 import { consoleSubscriber } from '../../output/event-lines.ts';
 import { OutputPrefixer, sinkOf } from '../../output/prefixer.ts';
 import { printSummary } from '../../output/summary.ts';
@@ -53,7 +50,7 @@ const CODE_INTRODUCTION = [
   'is seen here, on this machine, by running them. 12 is skipped: it waits for a person.',
 ];
 
-export async function demoCommand({ dir }: { dir: string }): Promise<number> {
+export async function demoCommand({ dir = freeFolder() }: { dir?: string }): Promise<number> {
   const directory = resolve(dir);
   const place = relative(process.cwd(), directory) || '.';
   const env = tourEnvironment();
@@ -95,17 +92,13 @@ export async function demoCommand({ dir }: { dir: string }): Promise<number> {
     terminal.line(paint(terminal, 'red', 'The tour did not go as recorded. Please report it with the lines above.'));
     return EXIT.failed;
   };
-  try {
-    title(`Three issues in ${place}/issues become low-level designs`);
-    const designs = await act(pipelineNamed('lld'), RECORDED_DESIGNS);
-    if (designs !== null) return designs;
-    title('The two approved designs become tested branches');
-    for (const line of CODE_INTRODUCTION) terminal.line(line);
-    const code = await act(pipelineNamed('implement'), RECORDED_CODE);
-    if (code !== null) return code;
-  } finally {
-    await noteSampleRepository(directory, env);
-  }
+  title(`Three issues in ${place}/issues become low-level designs`);
+  const designs = await act(pipelineNamed('lld'), RECORDED_DESIGNS);
+  if (designs !== null) return designs;
+  title('The two approved designs become tested branches');
+  for (const line of CODE_INTRODUCTION) terminal.line(line);
+  const code = await act(pipelineNamed('implement'), RECORDED_CODE);
+  if (code !== null) return code;
 
   title('What to try next');
   for (const [command, told] of await nextSteps(place, directory, env)) {
@@ -163,45 +156,29 @@ function ownName(): string {
   return onPath || !existsSync(inCheckout) ? 'agentos' : shellWord(inCheckout);
 }
 
-const MARKER = '.made-by-agentos-demo';
-/** The branches stand for git's own files; the state folder holds no user's work. */
-const NOT_LOOKED_AT = new Set([MARKER, '.git', '.agentos']);
+/** The first of `agentos-demo`, `agentos-demo-2`, … that is free: what an earlier demo left is not touched. */
+function freeFolder(): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? 'agentos-demo' : `agentos-demo-${n}`;
+    if (!existsSync(name)) return name;
+  }
+}
 
-/** What the demo left: files and branches by name, each with its hash. */
-const inventorySchema = z.record(z.string(), z.string());
-type Inventory = z.infer<typeof inventorySchema>;
-
-/**
- * Makes the demo's sample repository, again where it was made before. A folder that the demo did not make, or in which a
- * person has done something since, is left alone. The environment must not name another repository (GIT_DIR and its kin):
- * git would commit there.
- */
+/** The environment must not name another repository (GIT_DIR and its kin): git would commit there. */
 async function makeSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
+  if (existsSync(directory) && !(await isEmptyFolder(directory)))
+    throw new AgentosError({ code: 'demo-folder-taken', directory });
   const environment = { ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
-  const entries = await entriesOf(directory);
-  if (entries.length > 0 && !entries.includes(MARKER)) throw taken(directory, []);
   // Before anything is written: without git there is no sample repository.
   await createGit(packageRoot(), environment).run(['--version']);
-  const git = createGit(directory, environment);
-  const changed = entries.length === 0 ? [] : await changesIn(directory, git);
-  if (changed.length > 0) throw taken(directory, changed);
   try {
-    await mkdir(directory, { recursive: true });
-    // The folder itself stays: a shell may stand in it.
-    for (const entry of entries.filter((name) => name !== MARKER))
-      await rm(join(directory, entry), { recursive: true, force: true });
-    await writeFile(join(directory, MARKER), '{}\n');
     await cp(join(packageRoot(), 'examples', 'demo', 'repository'), directory, { recursive: true });
   } catch (error) {
-    throw new AgentosError(
-      { code: 'output-unwritable', path: directory, reason: systemCode(error) ?? String(error) },
-      { cause: error },
-    );
+    const reason = systemCode(error) ?? String(error);
+    throw new AgentosError({ code: 'output-unwritable', path: directory, reason }, { cause: error });
   }
+  const git = createGit(directory, environment);
   await git.run(['init', '--quiet', '--initial-branch=main', '.']);
-  // Ours, and no part of the sample.
-  await mkdir(join(directory, '.git', 'info'), { recursive: true });
-  await writeFile(join(directory, '.git', 'info', 'exclude'), `/${MARKER}\n`);
   await git.run(['add', '--all']);
   // Its own, so that commits work where git has no identity.
   await git.run(['config', 'user.name', 'agentos demo']);
@@ -209,46 +186,9 @@ async function makeSampleRepository(directory: string, env: Record<string, strin
   await git.run(['commit', '--quiet', '-m', 'Sample repository']);
 }
 
-/** Notes what is there, so that the next demo can tell what a person did from what this one left. */
-async function noteSampleRepository(directory: string, env: Record<string, string>): Promise<void> {
-  const inventory = await inventoryOf(directory, createGit(directory, env));
-  await writeFile(join(directory, MARKER), `${JSON.stringify(inventory, null, 2)}\n`);
-}
-
-async function changesIn(directory: string, git: Git): Promise<string[]> {
-  const text = await readFile(join(directory, MARKER), 'utf8').catch(() => '');
-  const left = inventorySchema.safeParse(parseJson(text)).data ?? {};
-  const now = await inventoryOf(directory, git);
-  return Object.keys({ ...left, ...now }).filter((name) => name in now && now[name] !== left[name]);
-}
-
-async function inventoryOf(directory: string, git: Git): Promise<Inventory> {
-  const inventory: Inventory = {};
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
-    const path = join(entry.parentPath, entry.name);
-    const name = relative(directory, path);
-    if (entry.isDirectory() || NOT_LOOKED_AT.has(name.split(/[\\/]/)[0] ?? '')) continue;
-    const found = await lstat(path);
-    inventory[name] = sha256(found.isSymbolicLink() ? await readlink(path) : await readFile(path, 'latin1'));
-  }
-  const refs = await git
-    .text(['for-each-ref', '--format=%(refname:short) %(objectname)', 'refs/heads'])
-    .catch(() => '');
-  for (const line of refs.split('\n').filter(Boolean)) {
-    const [name = '', commit = ''] = line.split(' ');
-    inventory[`branch ${name}`] = commit;
-  }
-  return inventory;
-}
-
-function taken(directory: string, changed: string[], cause?: unknown): AgentosError {
-  return new AgentosError({ code: 'demo-folder-taken', directory, changed }, { cause });
-}
-
-function entriesOf(directory: string): Promise<string[]> {
-  return readdir(directory).catch((error: unknown) => {
-    if (existsSync(directory)) throw taken(directory, [], error);
-    return [];
-  });
+function isEmptyFolder(directory: string): Promise<boolean> {
+  return readdir(directory).then(
+    (names) => names.length === 0,
+    () => false,
+  );
 }

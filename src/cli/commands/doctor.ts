@@ -55,7 +55,6 @@ async function seen(name: string, look: () => string | Promise<string>): Promise
 }
 
 interface DoctorFlags extends PlaceFlags {
-  json?: boolean;
   keys?: boolean;
   trust?: boolean;
 }
@@ -103,7 +102,7 @@ async function checked(flags: DoctorFlags): Promise<{ rows: Row[]; mask?: Projec
       const found = `not given yet: ${claims.map(({ where }) => where).join(', ')}`;
       rows.push(row('trust', 'warn', found, 'Look at them with agentos trust.'));
     }
-    rows.push(...(await placeRows(project)), ...(await roleRows(project, atHub)), ...(await networkRows(project)));
+    rows.push(...(await placeRows(project)), ...(await roleRows(project, atHub)));
     rows.push(...(await hostRows(project)), ...(await implementRows(project)), await sandboxRow(project));
     if (flags.keys) rows.push(...(await keyRows(project)));
     return { rows, mask: project.mask };
@@ -213,15 +212,6 @@ function roleRows({ config, childEnv }: Project, atHub: ReadonlySet<string> | nu
   return Promise.all((Object.keys(config.models) as Role[]).map((role) => seen(role, () => told(role))));
 }
 
-/** Addresses that can't be right, whether they are needed or not. */
-async function networkRows({ config: { endpoints }, env }: Project): Promise<Row[]> {
-  const vendors = VENDORS.filter((vendor) => endpoints[vendor] !== undefined);
-  const looks: (() => unknown)[] = [() => proxyVariables(env)];
-  for (const vendor of vendors) looks.push(() => vendorBaseUrl(vendor, endpoints[vendor]));
-  const rows = await Promise.all(looks.map((look) => seen('network', () => (look(), 'valid'))));
-  return rows.filter(({ state }) => state === 'bad');
-}
-
 /** Services that the configuration names: whether the token is accepted, and what it may do. */
 async function hostRows({ config: { remote }, hosts }: Project): Promise<Row[]> {
   const rows: Row[] = [];
@@ -322,9 +312,8 @@ async function keyRows({ config: { keys, endpoints }, env }: Project): Promise<R
   let agents: ReturnType<typeof createVendorAgents>;
   try {
     agents = createVendorAgents(env);
-  } catch {
-    // A proxy that can't be right is told with the network.
-    return notes;
+  } catch (error) {
+    return [...notes, row('network', 'bad', toErrorRecord(error).problem)];
   }
   const tried = keys.map(async (key) => {
     const failure = await tryKey(key, { endpoint: endpoints[key.vendor], agents });

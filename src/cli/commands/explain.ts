@@ -7,12 +7,8 @@ import { contextOf } from '../../run/standing/item-standing.ts';
 import { printJson } from '../print.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
-interface ExplainFlags extends PlaceFlags {
-  json?: boolean;
-}
-
 /** Why an item is or is not taken, what it waits for, and what comes next. */
-export async function explainCommand(which: string, flags: ExplainFlags): Promise<number> {
+export async function explainCommand(which: string, flags: PlaceFlags): Promise<number> {
   const id = readItemId(which, flags.repo);
   const project = await projectOf(flags);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
@@ -50,7 +46,7 @@ function rowsOf(item: Explanation): [name: string, value: string | null][] {
 }
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
-export async function contextCommand(which: string, flags: ExplainFlags): Promise<number> {
+export async function contextCommand(which: string, flags: PlaceFlags): Promise<number> {
   const id = readItemId(which, flags.repo);
   const project = withCachedIssues(await projectOf(flags, {}, { mayBeBare: true }));
   const { text, base, budgetTokens, tokens, files, leftOut } = await contextOf(project, id);

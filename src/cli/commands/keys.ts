@@ -6,7 +6,7 @@ import { withDatabase } from '../at-hub.ts';
 import { printJson } from '../print.ts';
 import { databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
-export async function keysCommand(flags: PlaceFlags & { json?: boolean }): Promise<number> {
+export async function keysCommand(flags: PlaceFlags): Promise<number> {
   const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);
   const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
   const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());

@@ -21,13 +21,11 @@ import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 
-interface StatusFlags extends PlaceFlags {
-  json?: boolean;
-  watch?: boolean;
-}
-
 /** The backlog and the latest runs; of one item all there is to know, of one run its items. */
-export async function statusCommand(which: string | undefined, flags: StatusFlags): Promise<number> {
+export async function statusCommand(
+  which: string | undefined,
+  flags: PlaceFlags & { watch?: boolean },
+): Promise<number> {
   const project = withCachedIssues(await projectOf(flags));
   await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
