@@ -74,16 +74,18 @@ export async function decideAtHub<T>(
   return withHubJournal({ project, databaseUrl, version }, id, decide);
 }
 
-/** Keeps the files of runs at the hub up to date until it is stopped. */
-export async function followAtHub(project: Project, flags: PlaceFlags): Promise<() => Promise<void>> {
+/** Keeps the files of runs at the hub up to date until it is disposed of; null: there is no hub. */
+export async function followAtHub(project: Project, flags: PlaceFlags): Promise<AsyncDisposable | null> {
   await lookAtHubFirst(project, flags);
   const databaseUrl = databaseOf(flags);
-  if (databaseUrl === null) return async () => undefined;
+  if (databaseUrl === null) return null;
   const { followHubRuns } = await import('../run/hub/hub-sync.ts');
   const stop = new AbortController();
   const following = followHubRuns({ project, databaseUrl, version }, stop.signal);
-  return async () => {
-    stop.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the command' }));
-    await following;
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort(new AgentosError({ code: 'interrupted', signal: 'the end of the command' }));
+      await following;
+    },
   };
 }

@@ -5,11 +5,13 @@ import { usageError } from '../core/errors.ts';
 import type { PipelineName } from '../core/paths.ts';
 
 /** How a flag is written, what help says of it, and how its value is read. */
-export type Flag = readonly [words: string, help: string, reading?: FlagReading];
+export type Flag = readonly [words: string, help: string, reading?: Parse | FlagReading];
+
+/** Converts a value, and throws if it is not valid. `before`: the last value, if the flag is given again. */
+type Parse = (text: string, before?: unknown) => unknown;
 
 interface FlagReading {
-  /** Converts the value, and throws if it is not valid. `before`: the last value, if the flag is given again. */
-  parse?: (text: string, before?: unknown) => unknown;
+  parse?: Parse;
   choices?: readonly string[];
   /** The value if the flag is not given, and how help shows it. */
   absent?: readonly [value: unknown, shown?: string];
@@ -26,42 +28,30 @@ export const REPEATED = {
   implementer: ['--implementer <model>', `who writes tests and code: ${WHO}`],
   parallel: [
     '--parallel [n]',
-    'n items at once (bare: 3, or the number of cores if that is less; at most 10)',
-    { parse: countOf('--parallel') },
+    'n items at once, at most 10 (bare: 3, or the number of cores if that is less)',
+    countOf('--parallel'),
   ],
   halt: [
     '--halt [n]',
     'start nothing new after n failures (bare: 1; default: 3 in a row with the same cause)',
-    { parse: countOf('--halt') },
+    countOf('--halt'),
   ],
-  timeoutMs: ['--timeout <duration>', 'limit for each item, e.g. 30m (default 1h)', { parse: duration }],
-  globalTimeoutMs: [
-    '--global-timeout <duration>',
-    'limit for the whole run, e.g. 2h (default: none)',
-    { parse: duration },
-  ],
-  idleTimeoutMs: [
-    '--idle-timeout <duration>',
-    'limit without any event or output, e.g. 90s (default 5m)',
-    { parse: duration },
-  ],
-  maxRetries: [
-    '--max-retries <n>',
-    'more attempts after a temporary failure (default 3)',
-    { parse: wholeNumber(0, 20) },
-  ],
-  maxRounds: ['--max-rounds <n>', 'review rounds before a person is asked (default 3)', { parse: wholeNumber(1, 20) }],
-  maxCostUsd: ['--max-cost <usd>', 'stop before the run costs more (default: no limit)', { parse: money }],
-  maxCostPerItemUsd: ['--max-cost-per-item <usd>', 'stop an item before it costs more (default 20)', { parse: money }],
+  timeoutMs: ['--timeout <duration>', 'limit for each item, e.g. 30m (default 1h)', duration],
+  globalTimeoutMs: ['--global-timeout <duration>', 'limit for the run, e.g. 2h (default: none)', duration],
+  idleTimeoutMs: ['--idle-timeout <duration>', 'limit without a sign of life, e.g. 90s (default 5m)', duration],
+  maxRetries: ['--max-retries <n>', 'more attempts after a temporary failure (default 3)', wholeNumber(0, 20)],
+  maxRounds: ['--max-rounds <n>', 'review rounds before a person is asked (default 3)', wholeNumber(1, 20)],
+  maxCostUsd: ['--max-cost <usd>', 'stop before the run costs more (default: no limit)', money],
+  maxCostPerItemUsd: ['--max-cost-per-item <usd>', 'stop an item before it costs more (default 20)', money],
   size: [
     '--size <size>',
     'how much of the template a design fills: small, normal or large (default: the drafter chooses)',
-    { parse: oneOf(DESIGN_SIZES) },
+    oneOf(DESIGN_SIZES),
   ],
   sandbox: [
     '--sandbox <mode>',
     'run agents, commands, set-up and tests in a sandbox: auto (if the platform has one), on or off (default auto)',
-    { parse: oneOf(SANDBOX_MODES) },
+    oneOf(SANDBOX_MODES),
   ],
   repo: ['--repo <dir>', 'target repository (default: the one around the current directory)'],
   baseDir: ['--base-dir <dir>', 'state folder (default: .agentos in the repository, or AGENTOS_HOME)'],
@@ -90,7 +80,7 @@ export const FLAGS = {
   milestone: ['--milestone <title>', 'only issues of this milestone'],
   assignee: ['--assignee <name>', 'only issues assigned to this person'],
   query: ['--query <search>', 'only issues that the service’s search finds'],
-  limit: ['--limit <n>', 'at most this many issues', { parse: wholeNumber(1, 1_000_000) }],
+  limit: ['--limit <n>', 'at most this many issues', wholeNumber(1, 1_000_000)],
   dryRun: ['--dry-run', 'show the plan; start nothing, write nothing, call no model'],
   json: ['--json', 'stdout is JSON only: a line per event, the summary last; other output goes to stderr'],
   quiet: ['--quiet', 'results only', { conflicts: ['verbose'] }],
@@ -187,9 +177,9 @@ function all(help: string): Flag {
 }
 
 /** May be given several times: each value is a candidate. */
-function compared([words, help, { parse = String } = {}]: Flag): Flag {
-  const several = (text: string, before: unknown = []): unknown[] => [...(before as unknown[]), parse(text)];
-  return [words, `${help}; repeat it to compare`, { parse: several }];
+function compared([words, help, parse]: readonly [words: string, help: string, parse?: Parse]): Flag {
+  const several = (text: string, before: unknown = []): unknown[] => [...(before as unknown[]), parse?.(text) ?? text];
+  return [words, `${help}; repeat it to compare`, several];
 }
 
 export function duration(text: string): number {

@@ -1,6 +1,5 @@
 import type { Command, CommanderError } from 'commander';
 import type { Problem } from '../core/errors.ts';
-import { EXIT } from '../core/exit-code.ts';
 import { shownJson } from '../core/json.ts';
 import { readKeys } from '../core/keys.ts';
 import { createMask } from '../core/mask.ts';
@@ -11,16 +10,14 @@ import { ownEnvironment } from '../process/own-process.ts';
 
 const unmasked = (text: string): string => text;
 
-/** Prints a value as JSON on stdout, for a command whose output it is. Returns the exit code for success. */
-export function printJson(value: unknown, mask = unmasked): number {
+/** Prints a value as JSON on stdout, for a command whose output it is. */
+export function printJson(value: unknown, mask = unmasked): void {
   process.stdout.write(`${mask(shownJson(value, 2))}\n`);
-  return EXIT.ok;
 }
 
 /** The same on one line. */
-export function printJsonLine(value: unknown, mask = unmasked): number {
+export function printJsonLine(value: unknown, mask = unmasked): void {
   process.stdout.write(`${mask(shownJson(value))}\n`);
-  return EXIT.ok;
 }
 
 /** One clear line that says what is wrong, and one that says what to do. */

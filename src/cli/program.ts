@@ -17,7 +17,8 @@ import {
 } from './flags.ts';
 import { version } from './version.ts';
 
-type Loader = () => Promise<(...words: never[]) => Promise<number>>;
+/** Loads a command, which returns its exit code; nothing: success. */
+type Loader = () => Promise<(...words: never[]) => Promise<number | void>>;
 
 function batch(name: PipelineName): Loader {
   return async () => {
@@ -76,6 +77,8 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 };
 
 const JSON_OUTPUT: Flag = ['--json', 'print JSON'];
+const JSON_PLACE = [JSON_OUTPUT, ...PLACE];
+const AT_HUB = [...PLACE, 'database'] as const;
 const OPEN: Flag = ['--open', 'open it in the browser'];
 const HUB = 'the database of the hub (AGENTOS_DATABASE_URL)';
 const HUB_DATABASE: Flag = ['--database <url>', HUB];
@@ -106,7 +109,7 @@ export function createProgram(): Command {
     'until',
     ['--once', 'look once, run what is pending, and exit; for cron'],
     ['--interval <duration>', 'how often to look for changes', { parse: duration, absent: [60_000, '60s'] }],
-    ['--max-cost-per-day <usd>', 'start nothing more once all runs of a day have cost this much', { parse: money }],
+    ['--max-cost-per-day <usd>', 'start nothing more once all runs of a day have cost this much', money],
     ...WATCH,
   ]);
   add('react [ids...]', 'revise pull requests once, after failed checks, remarks or a moved base', BATCH_FLAGS.react);
@@ -119,8 +122,7 @@ export function createProgram(): Command {
     ['--drop', 'don’t do it'],
     ['--reason <why>', 'why; recorded in the lineage and the review log'],
     JSON_OUTPUT,
-    ...PLACE,
-    'database',
+    ...AT_HUB,
   ]);
   add('check [files...]', 'check LLDs, or read reviews and print verdict and findings; offline', [
     ['--json', 'print an array with one entry per file'],
@@ -131,17 +133,15 @@ export function createProgram(): Command {
   add('status [run]', 'show where each item of the backlog stands, what it waits for, and the runs', [
     ['--watch', 'follow runs live, from any terminal'],
     JSON_OUTPUT,
-    ...PLACE,
-    'database',
+    ...AT_HUB,
   ]);
   add('ui', 'serve the dashboard: what needs you, what is running, what happened and why', [
-    ['--port <n>', 'port (default: 7117, or any that is free)', { parse: PORT }],
+    ['--port <n>', 'port (default: 7117, or any that is free)', PORT],
     ['--host <address>', 'address to listen on (default: 127.0.0.1; any other needs --token)'],
     ['--token <token>', 'the token in the URL (default: a new one at each start)'],
     OPEN,
     ['--read-only', 'allow no decisions, starts or stops'],
-    ...PLACE,
-    'database',
+    ...AT_HUB,
   ]);
   add('report [run]', 'write a run as one HTML file, for CI, mails and pull requests', [
     ['--format <format>', 'html or md', { choices: ['html', 'md'], absent: ['html'] }],
@@ -149,23 +149,21 @@ export function createProgram(): Command {
     OPEN,
     ...PLACE,
   ]);
-  const JSON_PLACE = [JSON_OUTPUT, ...PLACE];
   add('explain <id>', 'say why an item is or is not taken, what it waits for, and what comes next', JSON_PLACE);
   add('logs <id>', 'print the log of one item', [
     ['--follow', 'keep printing until the item ends'],
     ['--agent', 'what agents read, wrote and ran, with the results', { conflicts: ['follow'] }],
-    ...PLACE,
-    'database',
+    ...AT_HUB,
   ]);
   add('context <id>', 'show what the models see of the repository for an item, and why', JSON_PLACE);
   add('eval [ids...]', 'replay past items with other models, prompts or bounds, and compare', BATCH_FLAGS.eval);
   add('doctor', 'check git, Node, configuration, keys and folders, and say what to do', [
     ['--keys', 'try every key with one cheap call'],
     ['--trust', 'trust the repository’s configuration for this call'],
-    ...JSON_PLACE,
-    'database',
+    JSON_OUTPUT,
+    ...AT_HUB,
   ]);
-  add('keys', 'list the keys: ids, state and learned limits; never a secret', [...JSON_PLACE, 'database']);
+  add('keys', 'list the keys: ids, state and learned limits; never a secret', [JSON_OUTPUT, ...AT_HUB]);
   add('clean', 'remove worktrees, checkpoints and old runs that are safe to remove; say what is kept and why', [
     ['--dry-run', 'say what would be removed, and remove nothing'],
     ['--caches', 'remove the caches of package managers and compilers too', { conflicts: ['discard'] }],
@@ -198,7 +196,7 @@ export function createProgram(): Command {
   addToHub('revoke <machine>', 'refuse a machine, and give its items to others', [HUB_DATABASE]);
   add('worker', 'work on the hub’s backlog from this machine; needs no key and no checkout', [
     HUB_DATABASE,
-    ['--parallel [n]', 'n items at once (default: the number of cores; at most 10)', { parse: countOf('--parallel') }],
+    ['--parallel [n]', 'n items at once (default: the number of cores; at most 10)', countOf('--parallel')],
     ['--tag <tag...>', 'what this machine has; items may need it'],
     ['--name <name>', 'its name in agentos hub machines (default: its host name)'],
     ['--base-dir <dir>', HUB_STATE],
@@ -232,14 +230,15 @@ function addTo(parent: Command) {
       command.action(async (...given: unknown[]) => {
         // The parser takes the flag of `hub machines --database …` for one of the hub's own.
         const words = [...given.slice(0, -2), command.optsWithGlobals(), parent] as never[];
-        process.exitCode = await (await load())(...words);
+        process.exitCode = (await (await load())(...words)) ?? EXIT.ok;
       });
     return command;
   };
 }
 
 function optionOf(flag: FlagName | Flag): Option {
-  const [words, help, reading = {}]: Flag = typeof flag === 'string' ? FLAGS[flag] : flag;
+  const [words, help, given = {}]: Flag = typeof flag === 'string' ? FLAGS[flag] : flag;
+  const reading = typeof given === 'function' ? { parse: given } : given;
   const option = new Option(words, help).conflicts(reading.conflicts ?? []);
   if (reading.choices !== undefined) option.choices(reading.choices);
   if (reading.parse !== undefined) option.argParser(reading.parse);
@@ -249,9 +248,8 @@ function optionOf(flag: FlagName | Flag): Option {
 }
 
 /** `help lld` is `lld --help`; a name that is not a command is refused like everywhere else. */
-async function helpCommand(name: string | undefined, _flags: object, program: Command): Promise<number> {
+async function helpCommand(name: string | undefined, _flags: object, program: Command): Promise<void> {
   if (name === undefined) program.help();
   const isKnown = program.commands.some((command) => command.name() === name);
   await program.parseAsync(isKnown ? [name, '--help'] : [name], { from: 'user' });
-  return EXIT.ok;
 }

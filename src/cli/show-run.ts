@@ -9,7 +9,7 @@ import type { Summary } from '../core/summary.ts';
 import { checkoutOf } from '../git/repository.ts';
 import { consoleSubscriber } from '../output/event-lines.ts';
 import { createLiveRegion } from '../output/live-region.ts';
-import { OutputPrefixer, sinkOf } from '../output/prefixer.ts';
+import { OutputPrefixer, type Sink, sinkOf } from '../output/prefixer.ts';
 import { type Guide, printSummary } from '../output/summary.ts';
 import { createTerminal, type Terminal, wantsLiveRegion } from '../output/terminal.ts';
 import type { Pipeline } from '../run/pipeline.ts';
@@ -40,35 +40,25 @@ export function createRunOutput(
   const stream = json ? process.stderr : process.stdout;
   const level = quiet ? 'quiet' : verbose ? 'verbose' : 'normal';
   const mask = createMask(secrets);
-  const masked = { mask: secrets.map((secret) => secret.reveal()) };
-  if (json || !wantsLiveRegion(stream, process.env, quiet)) {
-    const terminal = createTerminal(mask, stream);
-    return {
-      terminal,
-      subscriber: consoleSubscriber(terminal, level),
-      replay: () => undefined,
-      prefixer: (onLine) => new OutputPrefixer({ ...sinkOf(stream), ...masked, colour: terminal.colour, onLine }),
-      close: () => undefined,
-    };
-  }
   // Durations must not change when the date is set.
   const originMs = systemClock.dateMs() - systemClock.now() - systemClock.suspendedMs();
   const now = (): number => originMs + systemClock.now() + systemClock.suspendedMs();
-  const region = createLiveRegion({ stream, env: process.env, now, mask });
+  const isLive = !json && wantsLiveRegion(stream, process.env, quiet);
+  const region = isLive ? createLiveRegion({ stream, env: process.env, now, mask }) : null;
+  const terminal = region ?? createTerminal(mask, stream);
   // The region shows the steps; only lines worth keeping scroll past it.
-  const lines = consoleSubscriber(region, level === 'normal' ? 'live' : level);
+  const printLines = consoleSubscriber(terminal, region !== null && level === 'normal' ? 'live' : level);
+  const sink: Sink = region === null ? sinkOf(stream) : { write: (lines) => region.line(String(lines).slice(0, -1)) };
   return {
-    terminal: region,
-    subscriber: (event) => {
-      region.subscriber({ ...event, at: new Date(now()).toISOString() });
-      lines(event);
+    terminal,
+    subscriber(event) {
+      region?.subscriber({ ...event, at: new Date(now()).toISOString() });
+      printLines(event);
     },
-    replay: region.subscriber,
-    prefixer: (onLine) => {
-      const write = (chunk: Buffer): void => region.line(String(chunk).replace(/\n$/, ''));
-      return new OutputPrefixer({ write, ...masked, colour: region.colour, onLine });
-    },
-    close: () => region.close(),
+    replay: (event) => region?.subscriber(event),
+    prefixer: (onLine) =>
+      new OutputPrefixer({ ...sink, mask: secrets.map((one) => one.reveal()), colour: terminal.colour, onLine }),
+    close: () => region?.close(),
   };
 }
 
@@ -143,7 +133,7 @@ export async function showRun<End extends RunEnd | null>(
   const noteStart: Subscriber = (event) => {
     isStarted ||= event.type === 'run-started';
   };
-  const printEvent: Subscriber = (event) => void printJsonLine(event, mask);
+  const printEvent: Subscriber = (event) => printJsonLine(event, mask);
   try {
     const end = await work(output, [noteStart, output.subscriber, ...(flags.json ? [printEvent] : [])]);
     output.close();

@@ -9,7 +9,7 @@ import { messageOf } from '../core/wording.ts';
 import { openStoredJournal } from '../journal/journal.ts';
 import type { Journal } from '../journal/port.ts';
 import { openSqliteJournal } from '../journal/sqlite.ts';
-import type { BatchTask } from '../library/batch-task.ts';
+import type { BatchTask } from '../library/batch.ts';
 import { livingHolder } from '../process/lock.ts';
 import { closeInheritedFiles } from '../process/own-process.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';

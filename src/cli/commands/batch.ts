@@ -107,15 +107,16 @@ export async function runBatch(
   if (asked > workers) terminal.line(`[COORDINATOR] --parallel ${asked} is capped at ${workers}.`);
   if (isDryRun) {
     const shown = pipeline.stages[0].whole?.shown?.(plan) ?? plan;
-    if (flags.json) return printJsonLine(shown, mask);
-    printPlan(terminal, shown);
+    if (flags.json) printJsonLine(shown, mask);
+    else printPlan(terminal, shown);
     return EXIT.ok;
   }
   if (plan.items.length === 0) {
     await sweep(project, plan);
     for (const note of plan.notes) terminal.line(note);
     terminal.line(`Nothing to do: ${pipeline.stages.at(-1)?.nothingToDo}.`);
-    return flags.json ? printJsonLine(emptySummary(plan), mask) : EXIT.ok;
+    if (flags.json) printJsonLine(emptySummary(plan), mask);
+    return EXIT.ok;
   }
   using interrupt = watchInterrupts();
   return exitCodeOfEnd(await runPlanned({ project, pipeline, plan, request, resumes, interrupt }));

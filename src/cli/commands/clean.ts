@@ -1,5 +1,4 @@
 import { usageError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable, type Terminal } from '../../output/terminal.ts';
 import { requireOwnFolder, tidyWorkFolder } from '../../process/state-folder.ts';
 import { clean } from '../../run/clean/clean.ts';
@@ -15,7 +14,7 @@ interface CleanFlags extends PlaceFlags {
   yes?: boolean;
 }
 
-export async function cleanCommand(flags: CleanFlags): Promise<number> {
+export async function cleanCommand(flags: CleanFlags): Promise<void> {
   const { dryRun = false, json = false, caches = false } = flags;
   const ids = flags.discard?.map((text) => readItemId(text, flags.repo));
   const project = await projectOf(flags);
@@ -23,7 +22,7 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
   await requireOwnFolder(paths);
   if (ids !== undefined && !dryRun && flags.yes !== true && !(await isSure(await implementedBranches(project, ids)))) {
     process.stderr.write('Nothing was removed.\n');
-    return EXIT.ok;
+    return;
   }
   const { removed, kept } =
     ids === undefined ? await clean(project, { dryRun, caches }) : await discard(project, ids, dryRun);
@@ -33,7 +32,6 @@ export async function cleanCommand(flags: CleanFlags): Promise<number> {
   for (const entry of removed) print(terminal, entry, dryRun ? 'would remove' : 'removed', 'green');
   for (const entry of kept) print(terminal, entry, 'kept', 'yellow');
   if (removed.length === 0) terminal.line('Nothing to remove.');
-  return EXIT.ok;
 }
 
 /** Discarding finished work needs a yes: on a terminal it asks, elsewhere `--yes` is needed. */

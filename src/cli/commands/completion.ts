@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { EXIT } from '../../core/exit-code.ts';
 import { isItemId } from '../../core/ids.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
@@ -44,17 +43,16 @@ export async function completionCommand(
   words: string[],
   _flags: object,
   program: Command,
-): Promise<number> {
+): Promise<void> {
   if (words.length === 0) {
     process.stdout.write(SCRIPTS[shell]);
-    return EXIT.ok;
+    return;
   }
   const last = words.at(-1) ?? '';
   for (const [word, does] of (await following(program, words)).filter(([word]) => word.startsWith(last))) {
     const shown = { bash: word, zsh: `${word.replaceAll(':', '\\:')}:${does}`, fish: `${word}\t${does}` };
     process.stdout.write(`${shown[shell]}\n`);
   }
-  return EXIT.ok;
 }
 
 type Candidate = readonly [word: string, does: string];

@@ -1,5 +1,4 @@
 import { type AgentosError, usageError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import type { Paths } from '../../core/paths.ts';
 import { describeDecision } from '../../documents/decision.ts';
@@ -20,7 +19,7 @@ interface DecideFlags extends PlaceFlags {
 }
 
 /** Records a person's decision on an item that waits; the next run resumes from it, and until then it can be replaced. */
-export async function decideCommand(idText: string, flags: DecideFlags): Promise<number> {
+export async function decideCommand(idText: string, flags: DecideFlags): Promise<void> {
   const id = readItemId(idText, flags.repo);
   const word = wordOf(id, flags);
   const project = withCachedIssues(await projectOf(flags));
@@ -38,7 +37,6 @@ export async function decideCommand(idText: string, flags: DecideFlags): Promise
   terminal.line(`Recorded in ${lineage}${replaces ? ', in place of the decision before it' : ''}`);
   if (next === null) terminal.line(`${kept} counts for what the issue says now; nothing has to run.`);
   else terminal.line(`Resume with: ${next}  (or: agentos ${workflow} ${id}, also with other models)`);
-  return EXIT.ok;
 }
 
 async function resumeCommandOf(paths: Paths, id: ItemId): Promise<string> {

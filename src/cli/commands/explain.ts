@@ -1,4 +1,3 @@
-import { EXIT } from '../../core/exit-code.ts';
 import { oneLine } from '../../core/lines.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { withCachedIssues } from '../../run/project.ts';
@@ -8,7 +7,7 @@ import { printJson } from '../print.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
 
 /** Why an item is or is not taken, what it waits for, and what comes next. */
-export async function explainCommand(which: string, flags: PlaceFlags): Promise<number> {
+export async function explainCommand(which: string, flags: PlaceFlags): Promise<void> {
   const id = readItemId(which, flags.repo);
   const project = await projectOf(flags);
   project.hosts.onNotice = (text) => void process.stderr.write(`${printable(text)}\n`);
@@ -19,7 +18,6 @@ export async function explainCommand(which: string, flags: PlaceFlags): Promise<
   for (const [name, value] of rowsOf(explanation)) {
     if (value !== null && value !== '') terminal.line(`  ${name.padEnd(13)}  ${printable(oneLine(value))}`);
   }
-  return EXIT.ok;
 }
 
 function rowsOf(item: Explanation): [name: string, value: string | null][] {
@@ -46,7 +44,7 @@ function rowsOf(item: Explanation): [name: string, value: string | null][] {
 }
 
 /** What drafter and reviewer are shown of the repository for an item, as they are shown it. Reads, and writes nothing. */
-export async function contextCommand(which: string, flags: PlaceFlags): Promise<number> {
+export async function contextCommand(which: string, flags: PlaceFlags): Promise<void> {
   const id = readItemId(which, flags.repo);
   const project = withCachedIssues(await projectOf(flags, {}, { mayBeBare: true }));
   const { text, base, budgetTokens, tokens, files, leftOut } = await contextOf(project, id);
@@ -58,5 +56,4 @@ export async function contextCommand(which: string, flags: PlaceFlags): Promise<
   terminal.line(
     `${tokens} of ${budgetTokens} tokens for ${id} at ${base.slice(0, 12)}: code of ${files.length - outlines} file(s), outlines of ${outlines}.`,
   );
-  return EXIT.ok;
 }

@@ -121,8 +121,8 @@ async function openHubPages(place: {
   };
 }
 
-export async function machinesCommand(flags: DatabaseFlags): Promise<number> {
-  return withDatabase(flags, async (database) => {
+export async function machinesCommand(flags: DatabaseFlags): Promise<void> {
+  await withDatabase(flags, async (database) => {
     const { leaseMs } = await readHub(database);
     const machines = await listMachines(database, leaseMs);
     if (flags.json) return printJson({ machines });
@@ -137,30 +137,27 @@ export async function machinesCommand(flags: DatabaseFlags): Promise<number> {
         `${id.slice(0, 8)}  ${printable(name).padEnd(width)}  ${paint(terminal, style, state.padEnd(9))}  ${printable(facts.join('  '))}`,
       );
     }
-    return EXIT.ok;
   });
 }
 
-export async function revokeCommand(machine: string, flags: DatabaseFlags): Promise<number> {
-  return withDatabase(flags, async (database) => {
+export async function revokeCommand(machine: string, flags: DatabaseFlags): Promise<void> {
+  await withDatabase(flags, async (database) => {
     const { name, items } = await revokeMachine(database, machine);
     const terminal = createTerminal();
     terminal.line(`${printable(name)} is revoked: the hub refuses it, and its ${items} item(s) are ready for others.`);
     terminal.line(
       'It still knows the password of the database: change that too, and restart hub and machines with it.',
     );
-    return EXIT.ok;
   });
 }
 
-export async function migrateCommand(flags: DatabaseFlags): Promise<number> {
-  const work = async (database: Database): Promise<number> => {
+export async function migrateCommand(flags: DatabaseFlags): Promise<void> {
+  const work = async (database: Database): Promise<void> => {
     const { from, to } = await migrate(database, version);
     const done = from === to ? `is at version ${to} already` : `was migrated from version ${from} to ${to}`;
     createTerminal().line(`The schema agentos in ${database.name} ${done}.`);
-    return EXIT.ok;
   };
-  return withDatabase(flags, work, { anyVersion: true });
+  await withDatabase(flags, work, { anyVersion: true });
 }
 
 /** 0: this program can work with it; 1: it can't. */

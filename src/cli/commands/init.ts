@@ -1,12 +1,10 @@
-import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { usageError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import { parseJson } from '../../core/json.ts';
 import { plainEnvironment } from '../../core/keys.ts';
 import { findRepository } from '../../git/repository.ts';
-import { manifestText, writeFileAtomic } from '../../process/files.ts';
+import { manifestText, writeFileExclusive } from '../../process/files.ts';
 import template from './init-template.md';
 
 const INSTALLED_SCHEMA = 'node_modules/agentos/dist/agentos.schema.json';
@@ -14,26 +12,19 @@ const INSTALLED_SCHEMA = 'node_modules/agentos/dist/agentos.schema.json';
 const WITH_SCHEMA = `# yaml-language-server: $schema=${INSTALLED_SCHEMA}`;
 const WITHOUT_SCHEMA = '## The JSON Schema for editors is dist/agentos.schema.json in the folder of agentos.';
 
-export async function initCommand({ print, repo }: { print?: boolean; repo?: string }): Promise<number> {
+export async function initCommand({ print, repo }: { print?: boolean; repo?: string }): Promise<void> {
   if (print) {
     process.stdout.write(textWith(WITHOUT_SCHEMA));
-    return EXIT.ok;
+    return;
   }
   const repository = await findRepository(resolve(repo ?? '.'), plainEnvironment(process.env));
   const file = join(repository, 'agentos.yaml');
-  const exists = await lstat(file).then(
-    () => true,
-    () => false,
-  );
-  if (exists) {
+  if (!writeFileExclusive(file, textWith(isDependency(repository) ? WITH_SCHEMA : WITHOUT_SCHEMA)))
     throw usageError(
       `${file} already exists.`,
       'It was not changed. agentos init --print shows the commented defaults.',
     );
-  }
-  await writeFileAtomic(file, textWith(isDependency(repository) ? WITH_SCHEMA : WITHOUT_SCHEMA));
   process.stdout.write(`Wrote ${file}. Every setting is commented out: uncomment a line to change it.\n`);
-  return EXIT.ok;
 }
 
 function textWith(firstLine: string): string {

@@ -1,34 +1,30 @@
 import { localTime } from '../../core/duration.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { type KnownKey, knownKeys, parseKeys, readKeysFile } from '../../run/keys-file.ts';
+import type { Project } from '../../run/project.ts';
 import { withDatabase } from '../at-hub.ts';
 import { printJson } from '../print.ts';
 import { databaseOf, type PlaceFlags, projectOf } from '../request.ts';
 
-export async function keysCommand(flags: PlaceFlags): Promise<number> {
-  const atHub = databaseOf(flags) === null ? null : await keysAtHub(flags);
-  const { paths, config, mask } = atHub === null ? await projectOf(flags) : NO_PROJECT;
-  const keys = atHub ?? knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
+export async function keysCommand(flags: PlaceFlags): Promise<void> {
+  const project = databaseOf(flags) === null ? await projectOf(flags) : null;
+  const mask = project?.mask;
+  const keys = project === null ? await keysAtHub(flags) : await keysHere(project);
   if (flags.json) return printJson({ keys }, mask);
   const terminal = createTerminal(mask);
-  if (keys.length === 0) {
+  if (keys.length === 0)
     terminal.line(
       'No keys. Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY (…_KEYS for several, with commas).',
     );
-    return EXIT.ok;
-  }
   const width = Math.max(...keys.map((key) => key.id.length));
   for (const key of keys) {
     const style = key.state === 'dead' ? 'red' : key.state === 'cooling' ? 'yellow' : 'green';
-    const state = paint(
-      terminal,
-      style,
-      (key.until ? `${key.state} until ${localTime(key.until)}` : key.state).padEnd(10),
+    const state = key.until ? `${key.state} until ${localTime(key.until)}` : key.state;
+    const painted = paint(terminal, style, state.padEnd(10));
+    terminal.line(
+      `${key.id.padEnd(width)}  ${key.vendor.padEnd(17)}  ${painted}  ${printable(details(key))}`.trimEnd(),
     );
-    terminal.line(`${key.id.padEnd(width)}  ${key.vendor.padEnd(17)}  ${state}  ${printable(details(key))}`.trimEnd());
   }
-  return EXIT.ok;
 }
 
 function details({ limits, group, reason, seenAt }: KnownKey): string {
@@ -40,15 +36,13 @@ function details({ limits, group, reason, seenAt }: KnownKey): string {
     ...rate(limits.tokensPerMinute, 'tokens/min'),
     ...rate(limits.concurrency, 'at once'),
   ];
-  const parts = [
-    learned.join(', ') || 'no limits learned',
-    ...(group ? [`quota ${group}`] : []),
-    ...(reason ? [reason] : []),
-  ];
-  return `${parts.join('; ')} (seen ${localTime(seenAt)})`;
+  const parts = [learned.join(', ') || 'no limits learned', group ? `quota ${group}` : '', reason ?? ''];
+  return `${parts.filter(Boolean).join('; ')} (seen ${localTime(seenAt)})`;
 }
 
-const NO_PROJECT = { paths: { keys: '' }, config: { keys: [] }, mask: (text: string): string => text };
+async function keysHere({ config, paths }: Project): Promise<KnownKey[]> {
+  return knownKeys(config.keys, await readKeysFile(paths.keys), Date.now());
+}
 
 /** The pool of the hub, as it said a moment ago. */
 async function keysAtHub(flags: PlaceFlags): Promise<KnownKey[]> {

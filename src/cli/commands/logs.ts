@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { localTime } from '../../core/duration.ts';
 import { AgentosError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import type { ItemId } from '../../core/ids.ts';
 import { type Paths, WORKFLOWS } from '../../core/paths.ts';
 import { printable } from '../../output/terminal.ts';
@@ -14,18 +13,17 @@ const POLL_MS = 200;
 /** Whether the item has ended is checked less often, because it means reading all events of the run. */
 const LOOKS_PER_CHECK = 4;
 
-interface LogFlags extends PlaceFlags {
-  follow?: boolean;
-  agent?: boolean;
-}
-
-export async function logsCommand(idText: string, flags: LogFlags): Promise<number> {
+export async function logsCommand(
+  idText: string,
+  flags: PlaceFlags & { follow?: boolean; agent?: boolean },
+): Promise<void> {
   const id = readItemId(idText, flags.repo);
   const project = await projectOf(flags);
   const { paths, mask } = project;
-  const follow = flags.follow ?? false;
-  const stop = follow ? await followAtHub(project, flags) : await lookAtHubFirst(project, flags);
-  if (flags.agent === true) return printTranscripts(paths, id, mask);
+  const { follow = false, agent = false } = flags;
+  if (!follow) await lookAtHubFirst(project, flags);
+  await using _following = follow ? await followAtHub(project, flags) : null;
+  if (agent) return printTranscripts(paths, id, mask);
   const logs = await newestLogs(paths, id, follow ? await runToFollow(paths, id) : null);
   if (logs === null) throw new AgentosError({ code: 'log-missing', id });
   const { runId } = logs;
@@ -53,12 +51,10 @@ export async function logsCommand(idText: string, flags: LogFlags): Promise<numb
     }
   }
   await printNew(true);
-  await stop?.();
-  return EXIT.ok;
 }
 
 /** Prints what agents did for the item, from the newest run that has transcripts of it. */
-async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) => string): Promise<number> {
+async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) => string): Promise<void> {
   const { readTranscript, transcriptFiles, transcriptLines } = await import('../../agent/transcript.ts');
   const newest = await newestInRuns(paths, (run) =>
     WORKFLOWS.flatMap((workflow) => transcriptFiles(run.transcripts(workflow, id))),
@@ -69,7 +65,6 @@ async function printTranscripts(paths: Paths, id: ItemId, mask: (text: string) =
     const lines = await transcriptLines(await readTranscript(file));
     process.stdout.write(lines.map((line) => `${printable(mask(line))}\n`).join(''));
   }
-  return EXIT.ok;
 }
 
 /** A terminal gets local times; a pipe gets the file as it is. */

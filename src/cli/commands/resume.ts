@@ -48,7 +48,8 @@ export async function resumeCommand(run: string | undefined, flags: BatchFlags):
   if (ids.length > 0) return runBatch(workflow, resumed(record, ids, flags), runId);
   const why = ids.length < again.length ? 'is done, or gone' : 'is done';
   (flags.json ? process.stderr : process.stdout).write(`Nothing to do: every item of ${runId} ${why}.\n`);
-  return flags.json ? printJsonLine(emptySummary({ workflow, parallel: given.workers })) : EXIT.ok;
+  if (flags.json) printJsonLine(emptySummary({ workflow, parallel: given.workers }));
+  return EXIT.ok;
 }
 
 /** Follows a run that continues at the hub: the named one, or the last. Undefined: it is not at the hub. */

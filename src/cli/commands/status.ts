@@ -25,7 +25,7 @@ const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';
 export async function statusCommand(
   which: string | undefined,
   flags: PlaceFlags & { watch?: boolean },
-): Promise<number> {
+): Promise<number | void> {
   const project = withCachedIssues(await projectOf(flags));
   await lookAtHubFirst(project, flags);
   const { paths, mask } = project;
@@ -33,12 +33,8 @@ export async function statusCommand(
   const isRun = which !== undefined && known.includes(which);
   if (flags.watch) {
     if (which !== undefined && !isRun) throw new AgentosError({ code: 'run-missing', run: which });
-    const stop = await followAtHub(project, flags);
-    try {
-      return await watchRuns(project, which ?? null, flags.json ?? false);
-    } finally {
-      await stop();
-    }
+    await using _following = await followAtHub(project, flags);
+    return await watchRuns(project, which ?? null, flags.json ?? false);
   }
   const terminal = createTerminal(mask);
   if (which !== undefined && !isRun) {
@@ -47,7 +43,7 @@ export async function statusCommand(
     if (item === null) throw new AgentosError({ code: 'run-missing', run: which });
     if (flags.json) return printJson({ runs: [], items: [item] }, mask);
     printStanding(terminal, item);
-    return EXIT.ok;
+    return;
   }
   // A folder without a record is what a run left that was killed in its first moment.
   const runs: RunHistory[] = [];
@@ -71,7 +67,6 @@ export async function statusCommand(
   if (runs.length === 0) terminal.line('No runs yet. Start one with: agentos lld --all');
   for (const run of runs) printRun(terminal, run);
   if (left.length > 0) terminal.line(`${left.length} older run(s), the newest of them: agentos status ${left[0]}`);
-  return EXIT.ok;
 }
 
 /** What an item waits for is shown with the backlog. */

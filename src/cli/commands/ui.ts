@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join, relative, resolve } from 'node:path';
 import { usageError } from '../../core/errors.ts';
-import { EXIT } from '../../core/exit-code.ts';
 import { DATABASE_VARIABLE } from '../../core/keys.ts';
 import { createTerminal, printable } from '../../output/terminal.ts';
 import { writeFileAtomic } from '../../process/files.ts';
@@ -43,7 +42,7 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
   if (database !== undefined) process.env[DATABASE_VARIABLE] = database;
   const project = withCachedIssues(await projectOf(flags));
   using interrupt = watchInterrupts();
-  const leaveHub = await followAtHub(project, flags);
+  await using _following = await followAtHub(project, flags);
   const server = await startUi({
     project,
     version,
@@ -61,19 +60,14 @@ export async function uiCommand(flags: UiFlags): Promise<number> {
   if (!interrupt.polite.aborted)
     await new Promise((end) => interrupt.polite.addEventListener('abort', end, { once: true }));
   await server.close();
-  await leaveHub();
   return exitCodeFor(interrupt.by());
 }
 
 /** For programs that are started elsewhere: as words, and absolute. */
 function placeOf({ repo, baseDir, config, source }: PlaceFlags): string[] {
-  return [
-    '--repo',
-    resolve(repo ?? '.'),
-    ...(baseDir === undefined ? [] : ['--base-dir', resolve(baseDir)]),
-    ...(config === undefined ? [] : ['--config', resolve(config)]),
-    ...(source === undefined ? [] : ['--source', source]),
-  ];
+  const folders = { '--repo': repo ?? '.', '--base-dir': baseDir, '--config': config };
+  const words = Object.entries(folders).flatMap(([flag, path]) => (path === undefined ? [] : [flag, resolve(path)]));
+  return source === undefined ? words : [...words, '--source', source];
 }
 
 interface ReportFlags extends PlaceFlags {
@@ -83,7 +77,7 @@ interface ReportFlags extends PlaceFlags {
 }
 
 /** A run as one file. HTML goes to the run's folder unless `--output` names a file, Markdown to stdout. */
-export async function reportCommand(which: string | undefined, flags: ReportFlags): Promise<number> {
+export async function reportCommand(which: string | undefined, flags: ReportFlags): Promise<void> {
   const project = withCachedIssues(await projectOf(flags));
   const { paths } = project;
   const record = await readableRun(paths, which);
@@ -97,14 +91,13 @@ export async function reportCommand(which: string | undefined, flags: ReportFlag
   const named = flags.output ?? (isMarkdown ? '-' : null);
   if (named === '-') {
     process.stdout.write(text);
-    return EXIT.ok;
+    return;
   }
   const file = named === null ? join(paths.run(runId).directory, 'report.html') : resolve(named);
   await writeFileAtomic(file, text);
   const way = relative(process.cwd(), file);
   process.stdout.write(`${way.startsWith('..') ? file : way}\n`);
   if (flags.open && !(await openInBrowser(file))) warn('No browser found. Open the file yourself.');
-  return EXIT.ok;
 }
 
 async function markdownOf(project: Project, runId: string, isChanged: boolean): Promise<string> {
