@@ -3,7 +3,7 @@ import { type MissingKey, type Problem, toErrorRecord } from './errors.ts';
 import { HOST_PROBLEMS } from './host-problems.ts';
 import { HUB_PROBLEMS } from './hub-problems.ts';
 import { IMPLEMENTATION_PROBLEMS, type Words } from './implementation-problems.ts';
-import { endSentence, firstLine, inWords, listed, oneLine, predicate, shorten, statusText } from './lines.ts';
+import { endSentence, firstLine, inWords, oneLine, predicate, shorten, statusText } from './lines.ts';
 
 interface Wording {
   message: string;

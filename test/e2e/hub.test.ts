@@ -198,6 +198,8 @@ describe.skipIf(!isPossible)('two machines, one backlog', () => {
       items: [{ id: '501', status: 'running' }],
     });
     expect((await onHub(repository, 'logs', '501')).stdout).toContain('draft …');
+    // What has no log can't be followed: the command ends, and with it what it follows at the hub.
+    expect((await onHub(repository, 'logs', '599', '--follow')).code).toBe(2);
     release();
     const resumed = await onHub(repository, 'resume');
     expect(resumed.code, resumed.stdout + resumed.stderr).toBe(0);

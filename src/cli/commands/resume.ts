@@ -110,15 +110,12 @@ async function goneBecause(
 /** The request of the run for these items, with the flags that are given now. */
 function resumed({ models, request, workflow }: RunRecord, ids: ItemId[], given: BatchFlags): BatchRequest {
   const { until, again, evaluation, landing, parallel, haltAfter, config } = request;
-  const isNamed = (given.drafter ?? given.reviewer ?? given.implementer) !== undefined;
-  // --offline takes every role, so a retry can't name a model beside it.
-  const mixed = given.offline
-    ? { drafter: undefined, reviewer: undefined, implementer: undefined }
-    : config.offline && isNamed
-      ? { ...models, offline: undefined }
-      : {};
-  const recorded: BatchFlags = { ...config, ...mixed, until, again, halt: haltAfter ?? undefined };
+  const recorded: BatchFlags = { ...config, until, again, halt: haltAfter ?? undefined };
   if (parallel > 1) recorded.parallel = Math.min(MAX_PARALLEL, parallel);
+  // --offline takes every role, so a retry can't name a model beside it.
+  const isNamed = (given.drafter ?? given.reviewer ?? given.implementer) !== undefined;
+  if (given.offline) Object.assign(recorded, { drafter: undefined, reviewer: undefined, implementer: undefined });
+  else if (config.offline && isNamed) Object.assign(recorded, models, { offline: undefined });
   const flags: BatchFlags = { ...recorded, ...definedOnly<unknown>({ ...given }) };
   const whole = requestOf(workflow, ids, flags);
   // What the configuration said when the run began still holds.

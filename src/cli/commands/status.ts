@@ -140,23 +140,18 @@ function printStanding(terminal: Terminal, item: ItemDetail): void {
   for (const [name, value] of rows) if (value !== null) terminal.line(`  ${name.padEnd(10)}  ${oneLine(value)}`);
 }
 
+const WAITS: Readonly<Record<NonNullable<Standing['waitsFor']>, string>> = {
+  person: 'waits for a person',
+  run: 'decided, waits for the next run',
+  model: 'waits for a model',
+  quota: 'waits for quota',
+  item: 'waits for another item',
+};
+
 /** What it waits for, or what was last heard of it; null: there is nothing to say. */
 function waitText({ waitsFor, reason, isUnderWay, lastRun }: Standing): string | null {
   const why = reason === null ? '' : `: ${oneLine(reason)}`;
-  switch (waitsFor) {
-    case 'person':
-      return `waits for a person${why}`;
-    case 'run':
-      return `decided, waits for the next run${why}`;
-    case 'model':
-      return `waits for a model${why}`;
-    case 'quota':
-      return `waits for quota${why}`;
-    case 'item':
-      return `waits for another item${why}`;
-    case null:
-      break;
-  }
+  if (waitsFor !== null) return WAITS[waitsFor] + why;
   if (isUnderWay)
     return lastRun?.status === 'running' ? `running ${lastRun.step ?? ''}`.trimEnd() : 'waits for its turn';
   const isUnfinished = lastRun !== null && lastRun.status !== 'succeeded' && lastRun.status !== 'skipped';
