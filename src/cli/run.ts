@@ -1,9 +1,10 @@
 import { CommanderError } from 'commander';
 import { toErrorRecord } from '../core/errors.ts';
 import { EXIT } from '../core/exit-code.ts';
-import { closedPipeEndsQuietly, endOnSignals, hideArguments, leaveRemovedDirectory } from './own-process.ts';
+import { hideArguments, leaveRemovedDirectory } from '../process/own-process.ts';
 import { printProblem, usageProblem } from './print.ts';
 import { createProgram } from './program.ts';
+import { closedPipeEndsQuietly, endOnSignals } from './signals.ts';
 
 endOnSignals();
 closedPipeEndsQuietly();

@@ -13,7 +13,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
- * What this process was started with and from: its package, its environment, and the files that its shell left open.
+ * What this process was started with and from: its package, its arguments, its environment, its directory, and the files that its
+ * shell left open.
  */
 
 /** The folder of our own package: the code is in dist/ or src/, at some depth. */
@@ -125,5 +126,23 @@ function isClosedOnExec(fd: string): boolean {
     return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) !== 0;
   } catch {
     return true;
+  }
+}
+
+/** The arguments of a process are for all users of the machine to read: a token, or an address with a password in it. */
+export function hideArguments(): void {
+  const hasPassword = (url: URL | null): boolean =>
+    Boolean(url?.password) || url?.searchParams.has('password') === true;
+  const isSecret = (word: string): boolean =>
+    /^--token(?:=|$)/.test(word) || hasPassword(URL.parse(word.replace(/^--[a-z-]+=/, '')));
+  if (process.argv.some(isSecret)) process.title = 'agentos';
+}
+
+/** In a directory that was removed, every call that asks for the current one would fail. */
+export function leaveRemovedDirectory(): void {
+  try {
+    process.cwd();
+  } catch {
+    process.chdir('/');
   }
 }

@@ -13,7 +13,6 @@ import type { Pipeline } from '../../run/pipeline.ts';
 import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { sweep } from '../../run/prepare-run.ts';
 import type { Project } from '../../run/project.ts';
-import { watchInterrupts } from '../own-process.ts';
 import { printJsonLine } from '../print.ts';
 import {
   type BatchFlags,
@@ -27,6 +26,7 @@ import {
   selectingFlags,
 } from '../request.ts';
 import { exitCodeOfEnd, runPlanned } from '../show-run.ts';
+import { watchInterrupts } from '../signals.ts';
 
 /** `agentos lld`, `issue`, `implement`, `run`, `react`, `land` and `eval`. */
 export async function batchCommand(name: PipelineName, words: string[], flags: object): Promise<number> {

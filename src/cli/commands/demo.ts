@@ -16,8 +16,8 @@ import type { Pipeline } from '../../run/pipeline.ts';
 import { pipelineNamed, planBatch } from '../../run/plan-batch.ts';
 import { openProject } from '../../run/project.ts';
 import { runPlan } from '../../run/run.ts';
-import { watchInterrupts } from '../own-process.ts';
 import { hideSecrets } from '../request.ts';
+import { watchInterrupts } from '../signals.ts';
 import { version } from '../version.ts';
 
 /** How an item of the tour ends, and what to say about it. */

@@ -16,9 +16,9 @@ import { createTerminal, paint, printable } from '../../output/terminal.ts';
 import { ownEnvironment } from '../../process/own-process.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { withDatabase } from '../at-hub.ts';
-import { exitCodeFor, watchInterrupts } from '../own-process.ts';
 import { printJson, printJsonLine, printProblem } from '../print.ts';
 import { databaseOf, hideSecrets, projectOf } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../signals.ts';
 import { version } from '../version.ts';
 
 interface DatabaseFlags {

@@ -13,10 +13,10 @@ import { isRecordedHere, type RunRecord, readableRun, runIds } from '../../run/h
 import { readRun } from '../../run/history/run-history.ts';
 import type { Project } from '../../run/project.ts';
 import { namesProgram } from '../../run/trust.ts';
-import { watchInterrupts } from '../own-process.ts';
 import { printJsonLine } from '../print.ts';
 import { type BatchFlags, type BatchRequest, projectOf, requestOf } from '../request.ts';
 import { exitCodeOfEnd, showRun } from '../show-run.ts';
+import { watchInterrupts } from '../signals.ts';
 import { version } from '../version.ts';
 import { emptySummary, runBatch } from './batch.ts';
 

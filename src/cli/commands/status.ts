@@ -14,9 +14,9 @@ import { type Project, withCachedIssues } from '../../run/project.ts';
 import { detailOf, standings } from '../../run/standing/item-standing.ts';
 import { waitingItems } from '../../run/standing/waiting-item.ts';
 import { followAtHub, lookAtHubFirst } from '../at-hub.ts';
-import { exitCodeFor, watchInterrupts } from '../own-process.ts';
 import { printJson, printJsonLine } from '../print.ts';
 import { type PlaceFlags, projectOf, readItemId } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../signals.ts';
 
 const SHOWN_RUNS = 5;
 const NO_FILES = 'No issues yet. Write one as issues/<id>.md.';

@@ -11,8 +11,8 @@ import { createRuns } from '../../ui/data/runs.ts';
 import { htmlReport, markdownReport } from '../../ui/report.ts';
 import { isLoopback, startUi } from '../../ui/server/server.ts';
 import { decideAtHub, followAtHub } from '../at-hub.ts';
-import { exitCodeFor, watchInterrupts } from '../own-process.ts';
 import { type PlaceFlags, projectOf } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../signals.ts';
 import { version } from '../version.ts';
 
 interface UiFlags extends PlaceFlags {

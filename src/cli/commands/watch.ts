@@ -9,10 +9,10 @@ import { prepareStateFolder } from '../../process/state-folder.ts';
 import { pipelineNamed } from '../../run/plan-batch.ts';
 import type { Project } from '../../run/project.ts';
 import { type WatchIdle, watch } from '../../run/watch/watch.ts';
-import { watchInterrupts } from '../own-process.ts';
 import { printJsonLine, printProblem } from '../print.ts';
 import { type BatchFlags, type BatchRequest, projectOf, requestOf, requireTrust } from '../request.ts';
 import { runPlanned } from '../show-run.ts';
+import { watchInterrupts } from '../signals.ts';
 import { answersIn, emptySummary, refuseSelection, runBatch } from './batch.ts';
 
 interface WatchFlags extends BatchFlags {

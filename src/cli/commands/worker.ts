@@ -11,8 +11,8 @@ import { makeFolder } from '../../process/files.ts';
 import { tryLock } from '../../process/lock.ts';
 import { prepareStateFolder } from '../../process/state-folder.ts';
 import { requireDatabase } from '../at-hub.ts';
-import { exitCodeFor, watchInterrupts } from '../own-process.ts';
 import { hideSecrets } from '../request.ts';
+import { exitCodeFor, watchInterrupts } from '../signals.ts';
 import { version } from '../version.ts';
 import { stateFolder } from './hub.ts';
 

@@ -74,24 +74,6 @@ export function exitCodeFor(signal: NodeJS.Signals | null): number {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }
 
-/** The arguments of a process are for all users of the machine to read: a token, or an address with a password in it. */
-export function hideArguments(): void {
-  const hasPassword = (url: URL | null): boolean =>
-    Boolean(url?.password) || url?.searchParams.has('password') === true;
-  const isSecret = (word: string): boolean =>
-    /^--token(?:=|$)/.test(word) || hasPassword(URL.parse(word.replace(/^--[a-z-]+=/, '')));
-  if (process.argv.some(isSecret)) process.title = 'agentos';
-}
-
-/** In a directory that was removed, every call that asks for the current one would fail. */
-export function leaveRemovedDirectory(): void {
-  try {
-    process.cwd();
-  } catch {
-    process.chdir('/');
-  }
-}
-
 /**
  * A reader that goes away (`| head`) is no error of ours: nothing more is shown to it, and the work continues or ends. If
  * stdout can't take what is written for another reason (a full disk), what was asked for is not there: that is a failure.
