@@ -18,24 +18,6 @@ interface WorkerExit {
   signal: NodeJS.Signals | null;
 }
 
-/** A worker as its parent sees it. */
-export interface WorkerProcess {
-  readonly pid: number | undefined;
-  readonly tag: string;
-  /** It has sent its first message: the idle timeout counts from here. */
-  isReady: boolean;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  send(message: ToWorker): void;
-  /** The current item's listener. */
-  onMessage: ((message: FromWorker) => void) | null;
-  /** Resolves when the process has exited and its streams are closed. */
-  readonly gone: Promise<WorkerExit>;
-  /** For the current item: a callback on the promise would keep every earlier item in memory. */
-  onGone: ((exit: WorkerExit) => void) | null;
-  signal(signal: NodeJS.Signals): void;
-}
-
 const QUIET = '--disable-warning=ExperimentalWarning';
 
 /** A small young generation means more collections, which is cheap in a process that mostly waits. */
@@ -56,58 +38,79 @@ const OWN_TASK = [
   ...(process.versions.v8.startsWith('13.') ? ['--max-opt=1', '--liftoff-only'] : []),
 ];
 
-/** Starts a worker in a process group of its own, so that it can be killed with all that it started. */
-function spawnWorker({ script, task, env, cwd, compileCache }: WorkerSettings, tag: string): WorkerProcess {
-  const isFirst = tag.endsWith('-1.');
-  const child: ChildProcess = fork(script, [JSON.stringify(task), ...(isFirst ? [KEEP_COMPILED_CODE] : [])], {
-    cwd,
-    detached: true,
-    execArgv: 'builtIn' in task ? OWN_TASK : ANY_TASK,
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: {
-      ...env,
-      [WORKER_TAG]: tag,
-      // Otherwise glibc has a heap per thread, which no other thread can use.
-      MALLOC_ARENA_MAX: '1',
-      ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }),
-    },
-  });
-  const { stdout, stderr } = child;
-  if (!stdout || !stderr) throw new TypeError('a worker is started with pipes');
-  const worker: WorkerProcess = {
-    pid: child.pid,
-    tag,
-    isReady: false,
-    stdout,
-    stderr,
-    send: (message) => {
-      // A message to a worker that has exited is lost; its exit is reported.
-      if (child.connected) child.send(message, () => undefined);
-    },
-    onMessage: null,
-    onGone: null,
-    gone: new Promise((resolve) => {
-      let exit: WorkerExit | null = null;
+/** A worker as its parent sees it: a process group of its own, so that it can be killed with all that it started. */
+export class WorkerProcess {
+  readonly #child: ChildProcess;
+  readonly tag: string;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Further process groups that it started. */
+  readonly groups = new Set<number>();
+  /** Resolves when the process has exited and its streams are closed. */
+  readonly gone: Promise<WorkerExit>;
+  /** It has sent its first message: the idle timeout counts from here. */
+  isReady = false;
+  /** The current item's listener. */
+  onMessage: ((message: FromWorker) => void) | null = null;
+  /** For the current item: a callback on the promise would keep every earlier item in memory. */
+  onGone: ((exit: WorkerExit) => void) | null = null;
+
+  constructor({ script, task, env, cwd, compileCache }: WorkerSettings, tag: string) {
+    const isFirst = tag.endsWith('-1.');
+    const child = fork(script, [JSON.stringify(task), ...(isFirst ? [KEEP_COMPILED_CODE] : [])], {
+      cwd,
+      detached: true,
+      execArgv: 'builtIn' in task ? OWN_TASK : ANY_TASK,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: {
+        ...env,
+        [WORKER_TAG]: tag,
+        // Otherwise glibc has a heap per thread, which no other thread can use.
+        MALLOC_ARENA_MAX: '1',
+        ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }),
+      },
+    });
+    if (!child.stdout || !child.stderr) throw new TypeError('a worker is started with pipes');
+    this.#child = child;
+    this.tag = tag;
+    this.stdout = child.stdout;
+    this.stderr = child.stderr;
+    this.gone = new Promise((resolve) => {
+      let exit: WorkerExit = { exitCode: null, signal: null };
       child.on('error', () => {
-        if (child.pid === undefined) resolve({ exitCode: null, signal: null });
+        if (child.pid === undefined) resolve(exit);
       });
       child.on('exit', (exitCode, signal) => {
         exit = { exitCode, signal };
         // Programs that it started may hold the pipes open.
-        setTimeout(() => resolve({ exitCode, signal }), 500).unref();
+        setTimeout(() => resolve(exit), 500).unref();
       });
-      child.on('close', () => resolve(exit ?? { exitCode: null, signal: null }));
-    }),
-    signal: (signal) => {
-      signalTree(child.pid, signal);
-    },
-  };
-  void worker.gone.then((exit) => worker.onGone?.(exit));
-  child.on('message', (message: FromWorker) => {
-    worker.isReady = true;
-    worker.onMessage?.(message);
-  });
-  return worker;
+      child.on('close', () => resolve(exit));
+    });
+    void this.gone.then((exit) => this.onGone?.(exit));
+    child.on('message', (message: FromWorker) => {
+      this.isReady = true;
+      this.onMessage?.(message);
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** A message to a worker that has exited is lost; its exit is reported. */
+  send(message: ToWorker): void {
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    signalTree(this.pid, signal);
+  }
+
+  signalAll(signal: NodeJS.Signals): void {
+    this.signal(signal);
+    for (const leader of this.groups) signalTree(leader, signal);
+  }
 }
 
 /** A worker that has grown past this is replaced after its item, so that leaks don't add up over a long batch. */
@@ -125,67 +128,56 @@ export type WorkerPool = ReturnType<typeof createWorkerPool>;
  */
 export function createWorkerPool(settings: WorkerSettings, runTag: string) {
   const orphanGuard = startOrphanGuard(`${runTag}-`);
-  /** Each with the process groups that it started. */
-  const all = new Map<WorkerProcess, Set<number>>();
-  const warm: WorkerProcess[] = [];
+  const all = new Set<WorkerProcess>();
+  const warm = new Set<WorkerProcess>();
   let count = 0;
 
   const start = (): WorkerProcess => {
     count += 1;
-    const worker = spawnWorker(settings, `${runTag}-${count}.`);
-    all.set(worker, new Set());
+    const worker = new WorkerProcess(settings, `${runTag}-${count}.`);
+    all.add(worker);
     if (worker.pid !== undefined) orphanGuard.add(worker.pid);
-    void worker.gone.then(() => {
-      const index = warm.indexOf(worker);
-      if (index >= 0) warm.splice(index, 1);
-    });
+    void worker.gone.then(() => warm.delete(worker));
     return worker;
   };
-
-  const signalGroups = (worker: WorkerProcess, signal: NodeJS.Signals): void => {
-    worker.signal(signal);
-    for (const leader of all.get(worker) ?? []) signalTree(leader, signal);
-  };
-
   /** Kills a worker with everything it started. Resolves when it is gone. */
   const discard = async (worker: WorkerProcess): Promise<void> => {
-    signalGroups(worker, 'SIGKILL');
+    worker.signalAll('SIGKILL');
     await worker.gone;
     await endTagged(worker.tag);
-    for (const leader of all.get(worker) ?? []) orphanGuard.remove(leader);
+    for (const leader of worker.groups) orphanGuard.remove(leader);
     if (worker.pid !== undefined) orphanGuard.remove(worker.pid);
     all.delete(worker);
   };
-
   return {
     /** Starts processes ahead of need, up to this many in all. */
     warmUp(wanted: number): void {
-      while (all.size < wanted) warm.push(start());
+      while (all.size < wanted) warm.add(start());
     },
-    take: (): WorkerProcess => warm.shift() ?? start(),
+    take(): WorkerProcess {
+      const [worker = start()] = warm;
+      warm.delete(worker);
+      return worker;
+    },
     giveBack(worker: WorkerProcess, rssBytes: number): void {
       if (rssBytes > LARGEST_RSS_BYTES) void discard(worker);
-      else warm.push(worker);
+      else warm.add(worker);
     },
     discard,
     /** Notes a process group that a worker started, or that has ended. */
     noteGroup(worker: WorkerProcess, leader: number, ended: boolean): void {
-      if (ended) {
-        all.get(worker)?.delete(leader);
-        orphanGuard.remove(leader);
-      } else {
-        all.get(worker)?.add(leader);
-        orphanGuard.add(leader);
-      }
+      if (ended) worker.groups.delete(leader);
+      else worker.groups.add(leader);
+      if (ended) orphanGuard.remove(leader);
+      else orphanGuard.add(leader);
     },
     signalAll(signal: NodeJS.Signals): void {
-      for (const worker of all.keys()) signalGroups(worker, signal);
+      for (const worker of all) worker.signalAll(signal);
     },
     /** Kills every worker and what they left behind. */
     async close(): Promise<void> {
-      const workers = [...all.keys()];
-      for (const worker of workers) signalGroups(worker, 'SIGKILL');
-      await Promise.all(workers.map((worker) => worker.gone));
+      for (const worker of all) worker.signalAll('SIGKILL');
+      await Promise.all([...all].map((worker) => worker.gone));
       if (count > 0) await endTagged(`${runTag}-`);
       orphanGuard.dismiss();
     },

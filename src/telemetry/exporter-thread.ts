@@ -18,28 +18,6 @@ import type { SpanKind, SpanRecord } from './tracer.ts';
 
 const { protocol, queue, version } = workerData as ExporterStart;
 
-async function createExporter(): Promise<SpanExporter> {
-  if (protocol === 'http/json') {
-    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
-    return new OTLPTraceExporter();
-  }
-  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto');
-  return new OTLPTraceExporter();
-}
-
-function watched(exporter: SpanExporter): SpanExporter {
-  return {
-    export: (spans, done) =>
-      exporter.export(spans, (result) => {
-        const failure = result.error ? reasonOf(result.error) : null;
-        parentPort?.postMessage({ spans: spans.length, failure } satisfies Exported);
-        done(result);
-      }),
-    forceFlush: async () => exporter.forceFlush?.(),
-    shutdown: () => exporter.shutdown(),
-  };
-}
-
 /** The status or the system's code. A message may quote what was sent, so it comes last. */
 function reasonOf(error: Error): string {
   const code = 'code' in error ? error.code : undefined;
@@ -81,13 +59,26 @@ function readable(span: SpanRecord): ReadableSpan {
     resource,
     instrumentationScope: { name: 'agentos', version },
     droppedAttributesCount: 0,
-    droppedEventsCount: span.droppedEvents,
+    droppedEventsCount: 0,
     droppedLinksCount: 0,
   };
 }
 
+const { OTLPTraceExporter } = await (protocol === 'http/json'
+  ? import('@opentelemetry/exporter-trace-otlp-http')
+  : import('@opentelemetry/exporter-trace-otlp-proto'));
+const exporter: SpanExporter = new OTLPTraceExporter();
 const processor = new BatchSpanProcessor({
-  exporter: watched(await createExporter()),
+  exporter: {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        const failure = result.error ? reasonOf(result.error) : null;
+        parentPort?.postMessage({ spans: spans.length, failure } satisfies Exported);
+        done(result);
+      }),
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  },
   maxQueueSize: queue.maxSize,
   maxExportBatchSize: Math.min(queue.batchSize, queue.maxSize),
   scheduledDelayMillis: queue.delayMs,
@@ -96,6 +87,6 @@ const processor = new BatchSpanProcessor({
 
 parentPort?.on('message', (message: SpanRecord | 'flush') => {
   if (message !== 'flush') return processor.onEnd(readable(message));
-  // `watched` reports what could not be sent.
+  // What could not be sent was reported.
   processor.forceFlush().catch(() => undefined);
 });

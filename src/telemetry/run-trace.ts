@@ -23,9 +23,8 @@ import {
 
 /** How long the last spans of a run may take to be sent. */
 const LAST_SPANS_MS = 1_500;
-/** After Ctrl+C everything ends within five seconds, including this. */
-const AFTER_INTERRUPT_MS = 4_700;
-const LEAST_MS = 200;
+/** After Ctrl+C workers may take four seconds, and everything ends within five. */
+const HURRIED_MS = 700;
 
 interface RunTraceOptions {
   env: Readonly<Record<string, string | undefined>>;
@@ -103,7 +102,7 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
   const items = new Map<string, ItemTrace>();
   /** By item id: its current workflow. */
   const current = new Map<string, ItemTrace>();
-  let interruptedAt: number | null = null;
+  let isInterrupted = false;
   let isClosed = false;
 
   const traceOf = (item: TracedItem): ItemTrace => {
@@ -120,10 +119,9 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
       return;
     }
     noteOn(run, event);
-    if (event.type === 'interrupted') {
-      interruptedAt ??= performance.now();
-      exporter.flush();
-    }
+    if (event.type !== 'interrupted') return;
+    isInterrupted = true;
+    exporter.flush();
   };
   return {
     context,
@@ -146,8 +144,7 @@ export function openRunTrace(options: RunTraceOptions): RunTrace {
       for (const item of items.values()) item.close();
       endRun(run, exitCode);
       run.end();
-      const leftMs = interruptedAt === null ? LAST_SPANS_MS : AFTER_INTERRUPT_MS - (performance.now() - interruptedAt);
-      await exporter.close(Math.max(LEAST_MS, Math.min(LAST_SPANS_MS, leftMs)), giveUp);
+      await exporter.close(isInterrupted ? HURRIED_MS : LAST_SPANS_MS, giveUp);
     },
   };
 }

@@ -31,7 +31,6 @@ export interface SpanRecord extends SpanContext {
   endMs: number | null;
   attributes: Attributes;
   events: SpanEvent[];
-  droppedEvents: number;
   failed: boolean;
   /** Why it failed, for people. */
   message: string;
@@ -59,7 +58,6 @@ export interface AttemptTrace {
   ended(error: ErrorRecord | null): void;
 }
 
-const MAX_EVENTS = 200;
 const MAX_MESSAGE_CHARS = 1_000;
 
 /** A span as the code inside it sees it. */
@@ -107,7 +105,6 @@ export function openSpan(
     endMs: null,
     attributes: known(attributes),
     events: [],
-    droppedEvents: 0,
     failed: false,
     message: '',
     links,
@@ -126,8 +123,7 @@ export function openSpan(
     content: sink.content,
     set: (more) => void Object.assign(record.attributes, known(more)),
     event(eventName, more = {}) {
-      if (record.events.length >= MAX_EVENTS) record.droppedEvents += 1;
-      else record.events.push({ name: eventName, atMs: nowMs(), attributes: known(more) });
+      record.events.push({ name: eventName, atMs: nowMs(), attributes: known(more) });
     },
     fail,
     end(error = null) {
