@@ -13,7 +13,6 @@ import type { BatchTask } from '../library/batch.ts';
 import { livingHolder } from '../process/lock.ts';
 import { closeInheritedFiles } from '../process/own-process.ts';
 import { below, capturesContent, createWorkerSpans, traced } from '../telemetry/tracer.ts';
-import { createIdleCollection } from './idle-collection.ts';
 import {
   type FromWorker,
   type ItemStart,
@@ -74,13 +73,20 @@ interface Running {
 
 let running: Running | null = null;
 
-const idleCollection = createIdleCollection(() => {
-  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-});
+/**
+ * Garbage is collected once in each long call of a model: many workers wait for minutes, and memory counts once per worker. A
+ * collection takes as long as all other computing of an item, so it runs only after some seconds of waiting.
+ */
+const COLLECT_AFTER_MS = 3_000;
+let collection: NodeJS.Timeout | undefined;
 
 function emit(event: ItemEvent): void {
   void send({ type: 'event', event });
-  idleCollection.onEvent(event);
+  if (event.type !== 'step-started' && event.type !== 'step-finished') return;
+  clearTimeout(collection);
+  if (event.type === 'step-finished' || event.model === null) return;
+  const collect = (): void => void globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  collection = setTimeout(collect, COLLECT_AFTER_MS).unref();
 }
 
 async function loadTask(reference: TaskReference): Promise<Task> {
@@ -102,13 +108,7 @@ async function loadBuiltIn(workflow: WorkflowName): Promise<Task> {
  */
 function itemJournal(journal: Journal, stop: AbortSignal): Journal {
   return {
-    location: journal.location,
-    has: (key) => journal.has(key),
-    steps: () => journal.steps(),
-    last: (name) => journal.last(name),
-    check: () => journal.check(),
-    remove: () => journal.remove(),
-    close: () => journal.close(),
+    ...journal,
     step: (key, run) =>
       journal.step(key, (step) => {
         stop.throwIfAborted();
@@ -170,7 +170,7 @@ async function runItem(item: ItemStart): Promise<void> {
     outcome = { error: toErrorRecord(error) };
   }
   running = null;
-  idleCollection.cancel();
+  clearTimeout(collection);
   spans.flush();
   await drained();
   keepCompiledCode();

@@ -26,6 +26,20 @@ export async function behaveTask({ input, attempt, signal }: TaskContext): Promi
   return { status: ends, reason: 'the usual task', outputs: [] };
 }
 
+/** Emits a call of a model that takes so long, then waits. Its result says how often garbage was collected meanwhile. */
+export async function callTask({ input, emit }: TaskContext): Promise<TaskResult> {
+  const { model, callMs, restMs } = input as { model: string | null; callMs: number; restMs: number };
+  let collections = 0;
+  globalThis.gc = (async () => void (collections += 1)) as typeof globalThis.gc;
+  emit({ type: 'step-started', step: 'draft', model });
+  await wait(callMs / 2);
+  emit({ type: 'notice', text: 'still there' });
+  await wait(callMs / 2);
+  emit({ type: 'step-finished', step: 'draft', replayed: false, durationMs: callMs, costUsd: null });
+  await wait(restMs);
+  return { status: 'succeeded', reason: `${collections} collections`, outputs: [] };
+}
+
 export async function otherTask(): Promise<TaskResult> {
   return { status: 'succeeded', reason: 'the other task', outputs: [] };
 }
