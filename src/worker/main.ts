@@ -85,8 +85,9 @@ function emit(event: ItemEvent): void {
   if (event.type !== 'step-started' && event.type !== 'step-finished') return;
   clearTimeout(collection);
   if (event.type === 'step-finished' || event.model === null) return;
-  const collect = (): void => void globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-  collection = setTimeout(collect, COLLECT_AFTER_MS).unref();
+  collection = setTimeout(() => {
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  }, COLLECT_AFTER_MS).unref();
 }
 
 async function loadTask(reference: TaskReference): Promise<Task> {
