@@ -208,7 +208,7 @@ async function runsOf({ paths }: Project): Promise<Candidate[]> {
   const finishedLater = new Set<string>();
   const candidates: Candidate[] = [];
   for (const [index, runId] of (await runIds(paths)).entries()) {
-    const run = await readRun(paths, runId, { isBrief: true });
+    const run = await readRun(paths, runId);
     const nameOf = (id: string): string => `${run?.workflow} ${id}`;
     const open = (run?.items ?? []).filter((item) => !endedWell(item.status) && !finishedLater.has(nameOf(item.id)));
     for (const item of run?.items ?? []) if (endedWell(item.status)) finishedLater.add(nameOf(item.id));

@@ -47,11 +47,8 @@ interface PastItem {
   needsQuota: boolean;
 }
 
-/**
- * Reads only the files of a run, so it also works for running and killed runs. `isBrief`: if it has ended, its events are not read,
- * and the step that an item was at is the last that it finished.
- */
-export async function readRun(paths: Paths, runId: string, { isBrief = false } = {}): Promise<RunHistory | null> {
+/** Reads only the files of a run, so it also works for running and killed runs. */
+export async function readRun(paths: Paths, runId: string): Promise<RunHistory | null> {
   const record = await readRecord(paths, runId);
   if (record === null) return null;
   const { workflow, startedAt } = record;
@@ -61,26 +58,48 @@ export async function readRun(paths: Paths, runId: string, { isBrief = false } =
   // The summary of a landing has an entry for each of its branches.
   const items = workflow === 'land' ? (summary?.items ?? record.items) : record.items;
   const folded = newRunState(items);
-  if (!isBrief || summary === null) foldLines(folded, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
-  const pastItem = ({ id, title = '' }: { id: string; title?: string | undefined }): PastItem => {
+  foldLines(folded, await readFile(paths.run(runId).events, 'utf8').catch(() => ''));
+  const pastItem = ({ id, title }: Pick<PastItem, 'id' | 'title'>): PastItem => {
     const done = ends.get(id);
     const seen = folded.items.get(id);
+    const { workflow: at = null, step = null } = seen ?? {};
+    if (done !== undefined) {
+      const ended = endedItem(done);
+      return { ...ended, title, workflow: at ?? ended.workflow, step: step ?? ended.step };
+    }
     const last = seen?.status ? seen.ends.at(-1) : undefined;
     const isBegun = seen !== undefined && (seen.startedAtMs !== null || seen.ends.length > 0);
     const unfinished = !isBegun ? 'waiting' : state === 'running' ? 'running' : 'interrupted';
     return {
       id,
       title,
-      workflow: seen?.workflow ?? done?.workflow ?? null,
-      status: done?.status ?? seen?.status ?? unfinished,
-      step: seen?.step ?? done?.steps?.at(-1)?.name ?? null,
-      costUsd: done === undefined ? (seen?.costUsd ?? null) : (done.costUsd ?? null),
-      reason: done?.reason ?? done?.error?.message ?? last?.reason ?? null,
-      attempts: done?.attempts ?? last?.attempts ?? 0,
-      needsQuota: done === undefined && seen?.wait?.reason === 'quota',
+      workflow: at,
+      status: seen?.status ?? unfinished,
+      step,
+      costUsd: seen?.costUsd ?? null,
+      reason: last?.reason ?? null,
+      attempts: last?.attempts ?? 0,
+      needsQuota: seen?.wait?.reason === 'quota',
     };
   };
   return { runId, workflow, startedAt, state, items: items.map(pastItem) };
+}
+
+/** From a summary alone, which names only steps that were finished. */
+function endedItem(item: RunSummary['items'][number]): PastItem {
+  const { id, title, workflow = null, status, steps = [], attempts = 0, costUsd = null, reason, error } = item;
+  const why = reason ?? error?.message ?? null;
+  return {
+    id,
+    title,
+    workflow,
+    status,
+    step: steps.at(-1)?.name ?? null,
+    costUsd,
+    reason: why,
+    attempts,
+    needsQuota: false,
+  };
 }
 
 /** The recorded runs of an item. */
@@ -93,15 +112,16 @@ export interface ItemHistory {
   runs: number;
 }
 
-/** By id. */
+/** By id. Of runs that have ended, only the summary is read. */
 export async function itemHistories(paths: Paths): Promise<Map<string, ItemHistory>> {
   const histories = new Map<string, ItemHistory>();
   for (const runId of await runIds(paths)) {
-    const run = await readRun(paths, runId, { isBrief: true });
-    if (run === null) continue;
-    const { workflow, state, items } = run;
-    for (const { id, status, reason, step, costUsd, attempts, needsQuota } of items) {
-      const isUnderWay = state === 'running' && (status === 'running' || status === 'waiting');
+    const summary = await readSummary(paths, runId);
+    const run = summary?.workflow === undefined ? await readRun(paths, runId) : null;
+    const workflow = run?.workflow ?? summary?.workflow ?? 'run';
+    for (const item of run?.items ?? summary?.items.map(endedItem) ?? []) {
+      const { id, status, reason, step, costUsd, attempts, needsQuota } = item;
+      const isUnderWay = run?.state === 'running' && (status === 'running' || status === 'waiting');
       const wasCancelled = status === 'cancelled' && attempts === 0 && !reason?.startsWith(DEPENDS_ON);
       // A run that never started the item says nothing about it.
       if (wasCancelled || (status === 'waiting' && !isUnderWay)) continue;
