@@ -53,7 +53,7 @@ async function stackedItems(project: Project, items: readonly PlannedItem[]): Pr
   return items.flatMap((item) => {
     const branches = onSameFiles(open, item).map(({ branch }) => branch);
     if (branches.length === 0) return [];
-    return [`${item.id} begins at ${branches.join(' and ')}, not merged yet: both change the same files.`];
+    return [`${item.id} starts from ${branches.join(' and ')}, not merged yet: both change the same files.`];
   });
 }
 

@@ -184,7 +184,7 @@ async function lookAt(options: WatchOptions, project: Project, pipeline: Pipelin
     const why = await whyHeld(look, item, state.items[nameOf(item)]);
     if (why !== null) look.held.push(why);
     else if (isSpent)
-      look.held.push({ id: item.id, status: 'paused', why: `$${limitUsd} a day are spent`, untilMs: endMs });
+      look.held.push({ id: item.id, status: 'paused', why: `today’s budget of $${limitUsd} is spent`, untilMs: endMs });
     else start.push(item);
   }
   const items = withoutDependents(start, look.held);
