@@ -56,12 +56,14 @@ export function createDirectorySource(
       const { title, raw } = await read(id);
       return { id, title, chars: raw.length, blockers: 0 };
     },
-    async poll() {
-      const names = namesInside(directory, dirname(directory));
-      const found = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => null)));
-      return sha256(names.map((name, index) => `${name}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
-    },
+    poll: async () => datesOf(namesInside(directory, dirname(directory)).map((name) => join(directory, name))),
   };
+}
+
+/** Changes whenever one of these files does. */
+export async function datesOf(files: readonly string[]): Promise<string> {
+  const found = await Promise.all(files.map((file) => stat(file).catch(() => null)));
+  return sha256(files.map((file, index) => `${file}\0${found[index]?.size}\0${found[index]?.mtimeMs}`).join('\n'));
 }
 
 /** A heading without markup, as nearly all are: no parser is needed. */

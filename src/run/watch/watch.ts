@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { type Problem, toErrorRecord } from '../../core/errors.ts';
@@ -12,6 +11,7 @@ import { reactionKey } from '../../core/reaction.ts';
 import type { Summary } from '../../core/summary.ts';
 import { wordingOf } from '../../core/wording.ts';
 import { namesIn } from '../../process/files.ts';
+import { datesOf } from '../../source/directory.ts';
 import { paidSince } from '../history/past-costs.ts';
 import { isOpen, type Pipeline } from '../pipeline.ts';
 import { planBatch } from '../plan-batch.ts';
@@ -150,10 +150,8 @@ export async function watchMark(project: Project): Promise<string> {
     (await namesIn(folder)).map((name) => join(folder, name)),
   );
   const files = [...(await Promise.all(folders)).flat(), project.configFile ?? join(paths.repository, 'agentos.yaml')];
-  const stats = await Promise.all(files.map((file) => stat(file).catch(() => null)));
-  const dates = files.map((file, at) => `${file}\0${stats[at]?.size}\0${stats[at]?.mtimeMs}`);
   const refs = await git.text(['for-each-ref', '--format=%(objectname) %(refname)']);
-  return sha256([...polls, ...dates, refs].join('\n'));
+  return sha256([...polls, await datesOf(files), refs].join('\n'));
 }
 
 /** The pending items of a pipeline at one moment: those that may start now, and those held back, with the reasons. */
