@@ -84,7 +84,7 @@ export function parseDocument(
   const text = bareDocument(given, names);
   const root = parseMarkdown(text);
   const heading = titleOf(root, names);
-  const outline = findSections(root, names);
+  const outline = findSections(root, heading, names);
   const openQuestions = questionItems(text, root);
   return {
     parsed: { text, root, title: plainText(heading), titleLine: lineOf(heading), ...outline, openQuestions },
@@ -105,22 +105,23 @@ function titleOf(root: Root, names: readonly SectionName[]): Heading | undefined
 }
 
 /**
- * The sections of the template in document order. Their level is the one that most of them have. A heading of another level
- * is a section only if its number and its title agree, so `Security` inside section 7 is not taken for a section.
+ * The sections of the template in document order, on the level of the first of them. A heading of another level is a section only
+ * if its number and its title agree, so `Security` inside section 7 is not taken for a section.
  */
 function findSections(
   root: Root,
+  title: Heading | undefined,
   names: readonly SectionName[],
 ): Pick<ParsedDocument, 'sections' | 'repeatedSections'> {
   const candidates = root.children.flatMap((node, index): Candidate[] => {
-    if (node.type !== 'heading') return [];
+    if (node.type !== 'heading' || node === title) return [];
     const { number, key } = readTitle(plainText(node));
     const id = sectionId(number, key, names);
     const exact = names.some((name) => name.id === id && name.key === key);
     return id === null ? [] : [{ index, node, id, number, exact }];
   });
   const main = candidates.filter(({ id }) => !id.includes('.'));
-  const depth = commonDepth(main);
+  const depth = main[0]?.node.depth;
   const sections = main.filter(({ node, exact, number, id }) => node.depth === depth || (exact && number === id));
   const starts = new Set(sections.map(({ index }) => index));
   const changes = sections.find(({ id }) => id === '2')?.index ?? -1;
@@ -147,12 +148,6 @@ export function sectionId(number: string | null, key: string, names: readonly Se
   // `7.1 Security` is a part of section 7, and the template has no `1.1 Files Changed`.
   const dotted = number?.includes('.') ?? false;
   return id !== null && dotted && !id.includes('.') ? null : id;
-}
-
-function commonDepth(candidates: Candidate[]): number {
-  const votes = new Map<number, Set<string>>();
-  for (const { node, id } of candidates) votes.set(node.depth, (votes.get(node.depth) ?? new Set()).add(id));
-  return [...votes].toSorted((a, b) => b[1].size - a[1].size || a[0] - b[0])[0]?.[0] ?? 2;
 }
 
 function sectionAt(root: Root, candidate: Candidate, starts: Set<number>): DocumentSection {
