@@ -120,7 +120,7 @@ const ALL = /^\W*(?:all|every|each|any|\*)(?:\s+(?:of\s+them|requirements?|reqs?
  * gets the id that it would have. `REQ-1: returns 43` names only one requirement.
  */
 export function requirementReferences(cell: string, known: readonly string[]): string[] {
-  const text = cell.replace(/`/g, '').replace(/\((?![^)]*\b(?:req|r)?-?\d+\s*\))[^)]*\)/gi, ' ');
+  const text = cell.replace(/`/g, '');
   if (ALL.test(text)) return [...known];
   const parts = text.split(/[,;&/+\n]|\band\b/i);
   return [...new Set(parts.flatMap((part) => referencesIn(part, known)))];

@@ -269,13 +269,6 @@ describe('scenarios', () => {
         ['020', 'b', 'Auto', '#2', 'y'],
       ),
     ],
-    [
-      table(
-        ['Test', 'Description', 'Pass Criteria', 'Requirements Covered'],
-        ['010', 'a', 'y', '1'],
-        ['020', 'b', 'y', '2'],
-      ),
-    ],
     [table(['ID', 'Scenario', 'Pass Criteria'], ['010', 'a (REQ-1)', 'y'], ['020', 'b (REQ-2)', 'y'])],
     [
       `${table(['Test ID', 'Test Description', 'Expected Behavior', 'Status'], ['T010', 'a', 'x', 'RED'])}\n\n### 10.1 Scenarios\n\n${table(['ID', 'Scenario', 'Pass Criteria', 'Requirements'], ['010', 'a', 'y', '1'], ['020', 'b', 'y', '2'])}`,

@@ -42,7 +42,6 @@ const COLUMNS = {
     /^(?:tests?|what|behaviou?r|check)$/,
   ],
 };
-const SCENARIO_ID = /^\W*(?:[A-Za-z]{1,4}-?)?\d{1,4}[a-z]?\W*$/;
 
 type Columns = Record<'id' | keyof typeof COLUMNS, number | null>;
 
@@ -89,12 +88,7 @@ export function readScenarios(nodes: readonly Nodes[], known: readonly string[])
 }
 
 function scenarioColumns(table: DocumentTable): Columns | null {
-  const isNumbered = (at: number): boolean =>
-    table.rows.length > 0 && table.rows.every(({ cells }) => SCENARIO_ID.test(cells[at] ?? ''));
-  const byContent = table.headers.findIndex(
-    (name, at) => /^(?:tests?|scenarios?|cases?|tc|)$/.test(name) && isNumbered(at),
-  );
-  const id = columnNamed(table, ID) ?? (byContent < 0 ? null : byContent);
+  const id = columnNamed(table, ID);
   if (id === null) return null;
   const columns = { id, ...columnsOf(table, COLUMNS, [id]) };
   return [columns.pass, columns.expected, columns.scenario].every((column) => column === null) ? null : columns;

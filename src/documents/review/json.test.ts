@@ -90,7 +90,7 @@ describe('a review in JSON', () => {
         ],
         suggestions: ['Rename C'],
       },
-      ['1 Safety: Writes to home\nRecommendation: Use the worktree', '3 Suggestions: Rename C'],
+      ['1 Safety: Writes to home: Use the worktree', '3 Suggestions: Rename C'],
     ],
     ['strings without a tier', { findings: ['A leaks'] }, ['2 : A leaks']],
     [

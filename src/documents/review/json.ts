@@ -101,12 +101,15 @@ function sectionOf(key: string, value: unknown, level: number): string {
   const title = key.replace(/[_-]+/g, ' ').replace(/(?<=[a-z])(?=[A-Z])/g, ' ');
   const heading = `${'#'.repeat(Math.min(level, 6))} ${title}\n\n`;
   if (value === false && /^(?:preflight|gate)/.test(keyOf(key))) return `${heading}FAILED\n\n`;
-  if (isFinding(value)) return findingOf(value, tierNamed(keyOf(key)));
   if (Array.isArray(value)) {
+    const isFinding = (entry: unknown): entry is object => isObject(entry) && !('question' in fieldsOf(entry));
     const entries: unknown[] = value;
-    const points = entries.filter((entry) => !isFinding(entry)).map(pointOf);
+    const points = entries
+      .filter((entry) => !isFinding(entry))
+      .map(pointOf)
+      .join('');
     const own = entries.filter(isFinding).map((entry) => findingOf(entry, tierNamed(keyOf(key))));
-    return [points.some(Boolean) ? heading : '', ...points, ...own].join('');
+    return [points && heading, points, ...own].join('');
   }
   const share = typeof value === 'number' && /coverage/i.test(key) ? `${value > 1 ? value : value * 100} %` : '';
   if (!isObject(value)) return textOf(value) && `${heading}${share || textOf(value)}\n\n`;
@@ -127,27 +130,22 @@ const TIERS: [RegExp, Tier][] = [
   [/^(?:2|tier ?_?2|high|major|important|medium|moderate|p1|warning)/, 2],
   [/^(?:3|tier ?_?3|suggestion|minor|nonblocking|low|nicetohave|optional|info|nit|trivial|p[23])/, 3],
 ];
-const TITLE = ['title', 'name', 'heading'];
-const BODY = ['text', 'description', 'message', 'issue', 'finding', 'problem', 'details', 'body', 'comment', 'summary'];
-const ADVICE = ['recommendation', 'suggestion', 'fix', 'requiredfix', 'remediation', 'resolution', 'action'];
+const RANK_KEYS = ['tier', 'severity', 'priority', 'level'];
+const AREA_KEYS = ['area', 'category', 'section', 'type'];
+const STATE_KEYS = ['status', 'state'];
 const tierNamed = (name: string): Tier | null => TIERS.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 
-function isFinding(value: unknown): value is object {
-  const fields = fieldsOf(value);
-  return !('question' in fields || 'verdict' in fields) && textOf(fields, [...TITLE, ...BODY, ...ADVICE]) !== '';
-}
-
-/** A section of its own: it names its tier and its area. */
+/** A section of its own: it names its tier and its area. All other texts are the finding's; an id is, if it is of the ledger. */
 function findingOf(value: object, around: Tier | null): string {
-  const inner = fieldsOf(value);
-  const [title, body, advice] = [TITLE, BODY, ADVICE].map((keys) => textOf(inner, keys));
-  const state = textOf(inner['status'] ?? inner['state']).toLowerCase();
-  if (saysSettled(state) || inner['resolved'] === true) return '';
-  const id = /^F\d+$/i.test(textOf(inner['id'])) ? textOf(inner['id']) : '';
-  const severity = ['tier', 'severity', 'priority', 'level'].map((key) => tierNamed(textOf(inner[key]).toLowerCase()));
-  const area = textOf(inner, ['area', 'category', 'section', 'type']);
-  const said = [id, title, body].filter(Boolean).join(': ');
-  const text = advice && advice !== body ? `${said}\n\nRecommendation: ${advice}` : said;
-  const tier = severity.find((found) => found !== null) ?? around ?? 2;
-  return `## Tier ${tier}\n\n${area && `### ${area}\n\n`}- ${text.replace(/\n/g, '\n  ')}\n\n`;
+  const fields = fieldsOf(value);
+  if (saysSettled(textOf(fields, STATE_KEYS)) || fields['resolved'] === true) return '';
+  const ranks = RANK_KEYS.map((key) => tierNamed(textOf(fields[key]).toLowerCase()));
+  const area = textOf(fields, AREA_KEYS);
+  const texts = Object.entries(fields).map(([key, field]) => {
+    const isText = ![...RANK_KEYS, ...AREA_KEYS, ...STATE_KEYS].includes(key);
+    return isText && (key !== 'id' || /^F\d+$/i.test(textOf(field))) ? textOf(field) : '';
+  });
+  const text = texts.filter(Boolean).join(': ');
+  const tier = ranks.find((found) => found !== null) ?? around ?? 2;
+  return text && `## Tier ${tier}\n\n${area && `### ${area}\n\n`}- ${text.replace(/\n/g, '\n  ')}\n\n`;
 }
