@@ -24,8 +24,6 @@ const MARKED = new RegExp(`^(.*?)(?:^|[\\s(>→–—-])${MARKER}(.*)$`, 'is');
 const MARKER_FIRST = new RegExp(`^(?:[-*]\\s+|\\d+\\.\\s+)?${MARKER}`, 'i');
 const STRUCK = /^\s*~~(.+?)~~\s*[:–—>→-]*\s*(.*)$/s;
 const BOX = /^\[[ \txX]\]\s+/;
-/** In capitals a word is a mark, even without a colon. */
-const CLOSED = /(?:^|[\s*(~])(?:RESOLVED|ANSWERED|ADDRESSED|CONFIRMED|DECIDED|CLOSED)\b/;
 
 /** "~~Question?~~ **RESOLVED: answer**", "Q: … A: …"; the answer is empty if none is marked as such. */
 export function splitAnswer(text: string): OpenQuestion {
@@ -143,7 +141,7 @@ function questionItem(paragraph: Nodes | undefined, item: ListItem | null, draft
   const { question, answer } = splitAnswer(marked);
   const [, struck] = STRUCK.exec(marked) ?? [];
   const isStruck = struck !== undefined && struck.length * 2 > text.length;
-  const isAnswered = item?.checked === true || isStruck || hasMarkedAnswer(marked) || CLOSED.test(marked);
+  const isAnswered = item?.checked === true || isStruck || hasMarkedAnswer(marked);
   // The parser counts the box as part of the paragraph if the question begins with markup.
   const hasBox = BOX.test(draft.slice(start, end));
   const place = { start: isChecklist && !hasBox ? draft.lastIndexOf('[', start) : start, end };

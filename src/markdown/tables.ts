@@ -35,7 +35,7 @@ function readTable(table: Table): DocumentTable {
 function headerName(text: string): string {
   return text
     .toLowerCase()
-    .replace(/\([^)]*\)/g, (inside) => (/^\((?:s|es|ies)\)$/.test(inside) ? 's' : ' '))
+    .replace(/\([^)]*\)/g, ' ')
     .replace(/[^\p{L}\p{N}#]+/gu, ' ')
     .trim();
 }

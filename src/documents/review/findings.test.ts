@@ -28,8 +28,6 @@ describe('no finding', () => {
     'The approach is sound. The budget is clearly defined.',
     'The TDD plan is correctly set to "RED" status, adhering to the testing protocol.',
     '**Requirement Coverage:** PASS (100%). Previous gaps have been explicitly addressed.',
-    'LLD is approved for implementation subject to Tier 2 fixes.',
-    'See Tier 2.',
     'No blocking issues found, but see Tier 2.',
     'None identified at this time.',
     'I found no issues here.',

@@ -81,8 +81,6 @@ const NOTHING =
   /^(?:none(?: (?:found|identified|noted|at this time|so far))*|n\/?a|nil|nothing(?: (?:to (?:report|flag|add)|found|blocking))?|not applicable|ok(?:ay)?|pass(?:ed|es)?|clear|compliant|met|lgtm|all (?:good|clear)|ningun[oa]|nenhuma?|nessun[oa]|aucune?|keine)(?=\s*$|\s*[.,;:!()\]]|\s+[–—-]\s)/i;
 const EXCEPTION =
   /\b(?:except|apart from|aside from|other than|besides|however|though|although|save for|nevertheless)\b|,? but\b(?! (?:please )?(?:see|refer to)\b)/i;
-const ELSEWHERE =
-  /^(?:(?:see|refer to)\b[^.]{0,70}\.?|(?:the |this )?(?:lld|design|issue|draft|document) (?:is|can be|looks) (?:approved|ready|acceptable)\b.*)$/i;
 /** Praise says in every clause that something is good, and asks for nothing. In doubt it is a finding. */
 const GOOD =
   /^(?:excellent|good|well|solid|sound|comprehensive|confirmed|looks good)\b|\b(?:is|are|have|has|been|looks?|remains?)\b.*\b(?:good|well|excellent|exemplary|solid|robust|sound|thorough|comprehensive|adequate|appropriate|acceptable|clearly|clean|consistent|compliant|complete|correctly|properly|explicit|confirmed|verified|in place|capped|enforced|masked|prevented|bounded|covered|isolated|validated|saniti[sz]ed|mitigated|closed|licen[sc]ed|never logged)\b|\bno (?:personal data|concerns|cost impact|elevated permissions|new (?:dependencies|licen[cs]e)|external (?:api )?calls are made)\b/i;
@@ -105,7 +103,7 @@ export function isNoFinding(finding: string): boolean {
 
 function saysNothing(text: string): boolean {
   const match = NO_ISSUES.exec(text) ?? NOTHING.exec(text);
-  return match === null ? ELSEWHERE.test(text) : !EXCEPTION.test(text.slice(match[0].length));
+  return match !== null && !EXCEPTION.test(text.slice(match[0].length));
 }
 
 function praises(text: string): boolean {
